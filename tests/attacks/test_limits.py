@@ -80,10 +80,3 @@ async def test_a_frame_that_stalls_is_cut_off_and_a_good_client_beside_it_goes_o
     told = [line for line in proxy.log if line.get("reason") == "stalled_frame"]
     assert len(told) == ATTACKERS
     assert told[0]["text"].endswith(f"came 1000 bytes of the {MIB + 4} that it announced")
-
-
-def test_the_first_bytes_are_a_good_beginning():
-    sent = beginning(ANNOUNCED, SENT)
-
-    assert len(sent) == SENT
-    assert int.from_bytes(sent[:4], "big") == ANNOUNCED

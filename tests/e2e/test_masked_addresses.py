@@ -29,7 +29,7 @@ KEY, VALUE = b"listener.security.protocol.map", b"FOO:SSL"
 @pytest.fixture
 async def ports(kafka, tmp_path):
     """The ports of the broker, of a proxy, and of a proxy that passes addresses."""
-    config = file_for(kafka, tmp_path, "bind: '127.0.0.1:0', addresses_in_configs: pass")
+    config = file_for(kafka, tmp_path, "{ bind: '127.0.0.1:0', addresses_in_configs: pass }")
     async with RunningProxy(kafka.bootstrap_servers) as masking, RunningProxy(config=config) as passing:
         yield kafka.node(kafka.node_ids[0]).port, port_of(masking), port_of(passing)
 

@@ -131,7 +131,7 @@ async def test_clients_with_tls_log_in_at_brokers_without_it(kafka, certificates
     """SASL is the same on both sides, and TLS is not."""
     served = certificates.issue("in-front-of-sasl")
     tls = f"{{ certificate: '{served.certificate}', key: '{served.key}' }}"
-    file = file_for(kafka, tmp_path, f"bind: '127.0.0.1:0', advertised_host: localhost, tls: {tls}")
+    file = file_for(kafka, tmp_path, f"{{ bind: '127.0.0.1:0', advertised_host: localhost, tls: {tls} }}")
     secrets = {"PROXY_PASSWORD": USERS["proxy"]}
     async with RunningProxy(config=file, settings=ADMIN, environment=secrets) as proxy:
         options = options_of("SCRAM-SHA-512") | {

@@ -80,7 +80,7 @@ async def test_a_forbidden_record_behind_a_thousand_invented_ids_is_not_stored(k
     """By name and by id it is rejected. Invented ids, of one client or of another, never change that."""
     rule = f"{{ name: r, match: {{ topics: ['{topic}'] }}, message.timestamp.before.max.ms: 1h }}"
     more = f"policy: {{ limits_from: stricter, rules: [{rule}] }}\n"
-    config = file_for(kafka_440, tmp_path, "bind: '127.0.0.1:0', brokers: { ports_from: 0 }", more)
+    config = file_for(kafka_440, tmp_path, "{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }", more)
     old = batch([now_ms() - 10 * 24 * HOUR_MS])
     async with RunningProxy(config=config) as proxy:
         await kafka_440.create_topic(topic)

@@ -80,7 +80,7 @@ async def proxy_of(kafka, config=None):
 
 def configured(kafka, folder):
     """A file for the proxy, which `reloaded` changes."""
-    return file_for(kafka, folder, "bind: '127.0.0.1:0', brokers: { ports_from: 0 }")
+    return file_for(kafka, folder, "{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }")
 
 
 async def reloaded(proxy, config):

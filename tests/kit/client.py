@@ -197,7 +197,7 @@ class RawClient:
         await self._writer.start_tls(context, server_hostname="localhost")
 
     def fact(self, name):
-        """What asyncio knows of the connection by this name."""
+        """A fact that asyncio knows of the connection."""
         return self._writer.get_extra_info(name)
 
     def close(self):

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.client import connect
 from tests.proxy.world import PATIENCE_S, until
+from tests.session.messages import FETCH, request
 
 HOST = "127.0.0.1"
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
@@ -27,13 +29,15 @@ def one_process(reason):
 
 
 EVERY_SECOND = {"decisions.interval": "1s"}
+WAITING = 77
+"""The correlation id of a Fetch that waits."""
 
 
-def file_for(kafka, folder, listener="bind: '127.0.0.1:0'", more=""):
-    """A configuration file for a proxy before these brokers, with one listener."""
+def file_for(kafka, folder, listeners="{ bind: '127.0.0.1:0' }", more=""):
+    """A configuration file for a proxy before these brokers."""
     file = folder / "tsproxy.yaml"
     upstream = f"upstream: {{ bootstrap_servers: [{kafka.bootstrap_servers}] }}"
-    file.write_text(f"{upstream}\nlisteners: [{{ {listener} }}]\n{more}")
+    file.write_text(f"{upstream}\nlisteners: [{listeners}]\n{more}")
     return file
 
 
@@ -92,10 +96,11 @@ def pids(proxy):
     return {line["worker"]: line["pid"] for line in proxy.log if line["event"] == "worker_started"}
 
 
-def rejects(host, port):
-    """Whether nobody listens there."""
+def rejects(address):
+    """Whether nobody listens at `host:port`."""
+    host, _, port = str(address).rpartition(":")
     try:
-        socket.create_connection((host, port)).close()
+        socket.create_connection((host, int(port))).close()
     except ConnectionRefusedError:
         return True
     return False
@@ -103,26 +108,36 @@ def rejects(host, port):
 
 async def waiting_consumer(proxy, topic, max_wait_ms):
     """A connection with a Fetch that the broker is holding; returns when the proxy has passed it on."""
-    port = proxy.facts["brokers"]["default"]["1"]
-    reader, writer = await asyncio.open_connection(HOST, port)
+    client = await connect(f"{HOST}:{proxy.facts['brokers']['default']['1']}")
     asked = _fetch(topic, max_wait_ms)
-    writer.write(asked)
+    await client.write(asked)
 
     async def has_passed():
         _, metrics = await page(proxy.admin_address, "/metrics")
         return f'tsproxy_bytes_total{{direction="from_client"}} {len(asked)}.0' in metrics
 
     await until(has_passed, "the request has passed")
-    return reader, writer
+    return client
+
+
+async def is_answered(client):
+    """Whether the next frame answers the Fetch of `waiting_consumer`."""
+    async with asyncio.timeout(PATIENCE_S):
+        return int.from_bytes((await client.read())[:4]) == WAITING
+
+
+async def is_cut_off(client):
+    """Whether the connection ends without an answer."""
+    async with client, asyncio.timeout(PATIENCE_S):
+        return await client.rest() == b""
 
 
 def _fetch(topic, max_wait_ms):
     """A Fetch v4 request for a record that has not come yet."""
     name = topic.encode()
-    header = struct.pack(">hhih4s", 1, 4, 77, 4, b"test")
     body = struct.pack(">iiiib", -1, max_wait_ms, 1, 1 << 20, 0)
     body += struct.pack(f">ih{len(name)}siiqi", 1, len(name), name, 1, 0, 0, 1 << 20)
-    return struct.pack(">i", len(header + body)) + header + body
+    return request(FETCH, 4, body, WAITING)
 
 
 def command(*arguments, environment=None):

@@ -1,12 +1,11 @@
 """A page on the Internet cannot read the admin port through a browser of somebody inside (DNS rebinding)."""
 
-import asyncio
 from http import HTTPStatus
 
 import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
-from tests.proxy.world import PATIENCE_S
+from tests.proxy.test_admin_http import say
 from tsproxy.config.settings import AdminSettings
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.hosts import MAX_SHOWN
@@ -39,12 +38,9 @@ async def ask():
         settings = AdminSettings(bind=Address(bind, 0), hosts=hosts)
         servers.append(AdminHttp(PAGES, lambda: settings))
         address = servers[-1].start(Address("127.0.0.1", 0))
-        reader, writer = await asyncio.open_connection(address.host, address.port)
-        writer.write("\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode("latin-1"))
-        async with asyncio.timeout(PATIENCE_S):
-            answer = await reader.read(-1)
-        writer.close()
-        return int(answer.split(b" ", 2)[1]), answer.partition(b"\r\n\r\n")[2].decode()
+        sent = "\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode("latin-1")
+        answer = await say(address, sent)
+        return int(answer[9:12]), answer.partition(b"\r\n\r\n")[2].decode()
 
     yield asked
     for server in servers:

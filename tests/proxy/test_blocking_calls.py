@@ -14,6 +14,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.kit.client import connect
 from tests.proxy.running import EITHER, events, page
 from tests.proxy.test_reload import HOST, HOUR_MS, hang_up, replace
 from tests.proxy.world import PATIENCE_S, until
@@ -134,9 +135,6 @@ async def test_a_file_of_the_configuration_that_stands_still_keeps_only_the_relo
 
 async def asked(proxy, number):
     """The answer to ApiVersions, on a connection of its own."""
-    host, _, port = proxy.bootstrap_servers.rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    with contextlib.closing(writer):
-        writer.write(request(API_VERSIONS, correlation_id=number))
-        answer = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+    async with await connect(proxy.bootstrap_servers) as client:
+        answer = await client.frame(request(API_VERSIONS, correlation_id=number))
     assert int.from_bytes(answer[:4], "big") == number

@@ -11,6 +11,7 @@ from datetime import timedelta
 import pytest
 import structlog
 
+from tests.kit.client import connect
 from tests.kit.clocks import MovedClock
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
@@ -95,16 +96,8 @@ async def watched_front(text, world=None):
 
 async def shown_by(address, client_tls):
     """The common name of the certificate that a new connection is shown."""
-    _, writer = await asyncio.open_connection(
-        address.host, address.port, ssl=client_tls, server_hostname="localhost"
-    )
-    try:
-        [[name]] = [
-            each for each in writer.get_extra_info("peercert")["subject"] if each[0][0] == "commonName"
-        ]
-        return name[1]
-    finally:
-        writer.close()
+    async with await connect(address, ssl=client_tls) as client:
+        return dict(part[0] for part in client.fact("peercert")["subject"])["commonName"]
 
 
 @pytest.fixture
@@ -200,18 +193,15 @@ async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go
     certificates, files, client_tls
 ):
     async with watched_front(files.listener()) as (address, watched):
-        reader, writer = await asyncio.open_connection(
-            HOST, address.port, ssl=client_tls, server_hostname="localhost"
-        )
+        client = await connect(address, ssl=client_tls)
         assert await shown_by(address, client_tls) == "first"
         before = watched.tls()
         files.put(certificates.issue("second"))
         await until(lambda: watched.tls() is not before)
 
         assert await shown_by(address, client_tls) == "second"
-        writer.write(request(5))
-        assert await reader.readexactly(len(answer(5))) == answer(5)
-        writer.close()
+        assert await client.frame(request(5)) == answer(5)[4:]
+        client.close()
 
 
 @on_both_loops

@@ -1,18 +1,18 @@
 """Versions of TLS, and cipher suites: those that are chosen are the only ones of TLS 1.2."""
 
-import asyncio
 import ssl
 
 import pytest
 
 from tests.in_process import run_command
+from tests.kit.client import connect
 from tests.proxy.frames import answer
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
+from tests.proxy.proxy_listeners import HOST, ask, echoing_broker
+from tests.proxy.running import file_for
 from tests.proxy.test_certificates import watched_front
-from tests.proxy.world import World
+from tests.proxy.test_listener_tls import before
 from tsproxy.config.settings import ListenerTls, UpstreamTls
-from tsproxy.model.addresses import Address
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.tls.contexts import server_context, upstream_context
 
@@ -50,11 +50,8 @@ async def test_a_broker_with_other_suites_is_not_talked_to(certificates):
             ListenerTls(certificate=identity.certificate, key=identity.key, ciphers=suites)
         )
         broker_tls.maximum_version = ssl.TLSVersion.TLSv1_2
-        async with echoing_broker(broker_tls) as broker:
-            config = config_of([Address("localhost", broker.port)])
-            async with front_of(config, World(), upstream_tls=lambda: chosen) as proxy_listener:
-                proxy_listener.open()
-                assert await ask(proxy_listener.address) == expected
+        async with echoing_broker(broker_tls) as broker, before(broker, lambda: chosen) as proxy_listener:
+            assert await ask(proxy_listener.address) == expected
 
 
 @on_both_loops
@@ -82,20 +79,8 @@ def test_suites_that_openssl_does_not_have_are_a_mistake(certificates, tmp_path,
 
 
 async def test_a_running_proxy_offers_what_its_file_says(kafka_440, certificates, tmp_path):
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-        f"listeners: [{listener(certificates, OTHER)}]\n"
-    )
+    file = file_for(kafka_440, tmp_path, listener(certificates, OTHER))
     async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:
-        host, _, port = proxy.bootstrap_servers.rpartition(":")
-        assert await agreed(host, port, client(certificates, f"{ONE}:{OTHER}")) == OTHER
-
-
-async def agreed(host, port, context):
-    """The suite that both sides took."""
-    _, writer = await asyncio.open_connection(host, int(port), ssl=context, server_hostname="localhost")
-    try:
-        return writer.get_extra_info("cipher")[0]
-    finally:
-        writer.close()
+        either = client(certificates, f"{ONE}:{OTHER}")
+        async with await connect(proxy.bootstrap_servers, ssl=either) as agreed:
+            assert agreed.fact("cipher")[0] == OTHER

@@ -8,6 +8,7 @@ import ssl
 
 import pytest
 
+from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of, serving
@@ -75,12 +76,9 @@ async def test_brokers_share_one_port_and_are_told_apart_by_the_name_that_is_ask
 
 
 async def ask_whole(address, tls, host, size):
-    reader, writer = await asyncio.open_connection(address.host, address.port, ssl=tls, server_hostname=host)
-    try:
-        writer.write(request(5))
-        return await reader.readexactly(len(answer(5, size)))
-    finally:
-        writer.close()
+    async with await connect(address, ssl=tls, server_hostname=host) as client:
+        client.send(request(5))
+        return await client.gets(len(answer(5, size)))
 
 
 @on_both_loops
@@ -128,15 +126,10 @@ async def test_no_byte_beyond_a_header_that_comes_in_pieces_is_read():
 
 async def principal_at(proxy_listener, tls):
     """Who the client of a new connection is taken for."""
-    _, writer = await asyncio.open_connection(
-        HOST, proxy_listener.address.port, ssl=tls, server_hostname="localhost"
-    )
-    try:
-        [relay] = await until(lambda: [each for each in proxy_listener.relays if each.broker.is_open])
-        return relay.peer.principal
-    finally:
-        writer.close()
-        await until(lambda: not proxy_listener.relays)
+    async with await connect(proxy_listener.address, ssl=tls):
+        [relay] = await until(lambda: [relay for relay in proxy_listener.relays if relay.broker.is_open])
+    await until(lambda: not proxy_listener.relays)
+    return relay.peer.principal
 
 
 @on_both_loops
@@ -179,17 +172,12 @@ FROM_ELSEWHERE = "{ bind: '127.0.0.1:0', proxy_protocol: { from: [10.0.0.0/8, '2
 
 async def addressed(proxy_listener, first):
     """The address that a connection is taken for which begins with these bytes."""
-    reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
-    try:
-        for part in (first[:5], first[5:] + request(5)):  # the header may come in pieces, and data with it
-            writer.write(part)
-            await writer.drain()
-        assert await reader.readexactly(len(answer(5))) == answer(5)
+    async with await connect(proxy_listener.address) as client:
+        await client.write(first[:5])  # the header may come in pieces, and data with it
+        assert await client.frame(first[5:] + request(5)) == answer(5)[4:]
         [relay] = proxy_listener.relays
-        return relay.peer.client_address, relay.peer.client_port
-    finally:
-        writer.close()
-        await until(lambda: not proxy_listener.relays)
+    await until(lambda: not proxy_listener.relays)
+    return relay.peer.client_address, relay.peer.client_port
 
 
 @on_both_loops
@@ -208,67 +196,42 @@ async def test_the_header_stands_before_the_tls_handshake(certificates, proxy_id
         tls_front(broker, proxy_identity, world, brokers=f", {TRUSTED}") as proxy_listener,
     ):
         proxy_listener.open()
-        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
-        writer.write(tcp4("192.0.2.7"))
-        await writer.start_tls(client_of(certificates), server_hostname="localhost")
-        writer.write(request(5))
-
-        assert await reader.readexactly(len(answer(5))) == answer(5)
-        assert [relay.peer.client_address for relay in proxy_listener.relays] == ["192.0.2.7"]
-        writer.close()
+        async with await connect(proxy_listener.address) as client:
+            client.send(tcp4("192.0.2.7"))
+            await client.start_tls(client_of(certificates))
+            assert await client.frame(request(5)) == answer(5)[4:]
+            assert [relay.peer.client_address for relay in proxy_listener.relays] == ["192.0.2.7"]
 
 
-@on_both_loops
-@pytest.mark.parametrize(
-    ("first", "text"),
-    [
-        (request(5), "no PROXY protocol header"),
-        (b"PROXY TCP4 192.0.2.7 198.51.100.1 1 2\r\n", "of version 2, but one of version 1"),
-        (tcp4()[:20], "closed before its PROXY protocol header was whole"),
-        (b"", "closed before its PROXY protocol header was whole"),
-    ],
-    ids=["kafka", "version 1", "cut short", "nothing"],
-)
-async def test_without_the_header_nobody_is_let_in(first, text):
-    world = World()
-    async with serving(world, listener=PROXIED) as proxy_listener:
-        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
-        writer.write(first)
-        writer.write_eof()
-
-        with contextlib.suppress(ConnectionError):
-            assert await reader.read() == b""
-        [line] = await until(lambda: world.logged.of("proxy_header_rejected"))
-        assert text in line["error"]
-        await until(lambda: not proxy_listener.relays)
-        assert (
-            world.metric('tsproxy_sessions_closed_total{listener="default",reason="proxy_header_rejected"}')
-            == 1
-        )
-        writer.close()
+NOT_WHOLE, NOT_TRUSTED = "closed before its PROXY protocol header was whole", "is not the load balancer's"
+REJECTED_HEADERS = {
+    "kafka": (PROXIED, request(5), "no PROXY protocol header"),
+    "version 1": (PROXIED, b"PROXY TCP4 192.0.2.7 198.51.100.1 1 2\r\n", "version 2, but one of version 1"),
+    "cut short": (PROXIED, tcp4()[:20], NOT_WHOLE),
+    "nothing": (PROXIED, b"", NOT_WHOLE),
+    "PROXY of a stranger": (FROM_ELSEWHERE, tcp4("10.1.2.3"), NOT_TRUSTED),
+    "LOCAL of a stranger": (FROM_ELSEWHERE, header(0, 0, b""), NOT_TRUSTED),
+    "kafka of a stranger": (FROM_ELSEWHERE, request(5), NOT_TRUSTED),
+}
 
 
 @on_both_loops
-@pytest.mark.parametrize(
-    "first", [tcp4("10.1.2.3"), header(0, 0, b""), request(5)], ids=["PROXY", "LOCAL", "kafka"]
-)
-async def test_nobody_but_the_load_balancer_says_who_a_client_is(first):
+@pytest.mark.parametrize(("listener", "first", "text"), REJECTED_HEADERS.values(), ids=list(REJECTED_HEADERS))
+async def test_without_a_header_of_the_load_balancer_nobody_is_let_in(listener, first, text):
     """haproxy's proxy-protocol.txt, 2: the receiver must only take the header from those that it trusts."""
     world = World()
-    async with serving(world, listener=FROM_ELSEWHERE) as proxy_listener:
-        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
-        writer.write(first)
-
-        with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(PATIENCE_S):
-                assert await reader.read() == b""
+    async with serving(world, listener=listener) as proxy_listener:
+        async with await connect(proxy_listener.address) as client, asyncio.timeout(PATIENCE_S):
+            client.send(first)
+            if listener is PROXIED:
+                client.ends()
+            assert await client.rest() == b""
         [line] = await until(lambda: world.logged.of("proxy_header_rejected"))
         assert line["client"] == HOST
-        assert "127.0.0.1 is not the load balancer's" in line["error"]
+        assert text in line["error"]
         await until(lambda: not proxy_listener.relays)
         counted = 'tsproxy_sessions_closed_total{listener="default",reason="proxy_header_rejected"}'
         assert world.metric(counted) == 1
-        writer.close()
 
 
 async def test_who_is_trusted_changes_with_a_reload():
@@ -284,23 +247,21 @@ async def test_who_is_trusted_changes_with_a_reload():
 async def test_a_header_that_does_not_come_is_not_waited_for_for_ever():
     world = World(limits=ProcessLimits(ConnectionLimits(handshake_ms=50), Clock()))
     async with serving(world, listener=PROXIED) as proxy_listener:
-        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
-
-        assert await reader.read() == b""
+        async with await connect(proxy_listener.address) as client:
+            assert await client.rest() == b""
         [line] = world.logged.of("proxy_header_rejected")
         assert "no PROXY protocol header within" in line["error"]
         assert world.metric('tsproxy_limits_total{limit="handshake"}') == 1
-        writer.close()
 
 
 async def test_the_steps_of_a_handshake_share_one_time_limit(certificates, proxy_identity, monkeypatch):
     """A client that took its time for each of them had three times as long."""
     loop, left_s, patience_s, pause_s = asyncio.get_running_loop(), [], 3_600, 0.2
-    connect = loop.connect_accepted_socket
+    accept = loop.connect_accepted_socket
 
     async def spied(*arguments, **named):
         left_s.append(named["ssl_handshake_timeout"])
-        return await connect(*arguments, **named)
+        return await accept(*arguments, **named)
 
     monkeypatch.setattr(loop, "connect_accepted_socket", spied)
     limits = ProcessLimits(ConnectionLimits(handshake_ms=1_000 * patience_s), Clock())
@@ -309,32 +270,30 @@ async def test_the_steps_of_a_handshake_share_one_time_limit(certificates, proxy
         tls_front(broker, proxy_identity, World(limits=limits), brokers=f", {TRUSTED}") as proxy_listener,
     ):
         proxy_listener.open()
-        _, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
-        await until(lambda: proxy_listener.relays)
-        for step in (tcp4("192.0.2.7"), b"\x16"):
-            await asyncio.sleep(pause_s)
-            writer.write(step)
-        await until(lambda: left_s)
-        writer.close()
+        async with await connect(proxy_listener.address) as client:
+            await until(lambda: proxy_listener.relays)
+            for step in (tcp4("192.0.2.7"), b"\x16"):
+                await asyncio.sleep(pause_s)
+                client.send(step)
+            await until(lambda: left_s)
     assert left_s[0] <= patience_s - 1.5 * pause_s
+
+
+COMES = [("192.0.2.7", True), ("192.0.2.8", True), ("192.0.2.7", False)]
+"""The address of a client, and whether it is let in."""
 
 
 @on_both_loops
 async def test_behind_a_load_balancer_each_client_has_its_own_limit():
     world = World(limits=ProcessLimits(ConnectionLimits(connections_per_address=1), Clock()))
     async with serving(world, listener=PROXIED) as proxy_listener:
-        opened = []
-        for client, is_let_in in (("192.0.2.7", True), ("192.0.2.8", True), ("192.0.2.7", False)):
-            reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
-            opened.append(writer)
-            writer.write(tcp4(client) + request(5))
-            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
-                assert await reader.readexactly(len(answer(5))) == answer(5)
-                assert is_let_in
-        [line] = world.logged.of("connection_rejected")
-        assert (line["client"], line["limit"]) == ("192.0.2.7", "connections_per_address")
-
-        for writer in opened:
-            writer.close()
+        async with contextlib.AsyncExitStack() as stack:
+            for address, is_let_in in COMES:
+                client = await stack.enter_async_context(await connect(proxy_listener.address))
+                with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                    assert await client.frame(tcp4(address) + request(5)) == answer(5)[4:]
+                    assert is_let_in
+            [line] = world.logged.of("connection_rejected")
+            assert (line["client"], line["limit"]) == ("192.0.2.7", "connections_per_address")
         await until(lambda: not proxy_listener.relays)
         assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)

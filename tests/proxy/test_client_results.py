@@ -1,11 +1,9 @@
 """How clients' connections fared: counted once each, and reported where most of them fail."""
 
-import asyncio
-from dataclasses import asdict
-
 import pytest
 import structlog
 
+from tests.kit.client import connect
 from tests.kit.clocks import HandClock
 from tests.proxy.frames import API_VERSIONS, answer, request
 from tests.proxy.measured import rendered
@@ -136,12 +134,6 @@ def test_workers_count_together():
     )
 
 
-def test_a_report_survives_the_way_from_a_worker():
-    row = RecentResult("public", "1", "served", 1)
-    assert Report.of_line(Report((), {}, lately=(row,)).as_line()).lately == (row,)
-    assert asdict(row)["connections"] == 1
-
-
 # One connection
 
 
@@ -151,11 +143,9 @@ def counted_by(the):
 
 async def test_a_client_is_served_with_the_brokers_first_answer():
     async with wire() as the:
-        await the.client_sends(request(1))
-        await the.broker_gets(len(request(1)))
+        await the.asks(request(1))
         assert counted_by(the) == []
-        await the.broker_sends(answer(1))
-        await the.client_gets(len(answer(1)))
+        await the.is_told(answer(1))
         assert counted_by(the) == [(BOOTSTRAP, "served", 1)]
         the.broker.close()
         assert await the.client_sees_end()
@@ -178,14 +168,12 @@ async def test_a_broker_that_closes_before_its_first_answer_is_a_reason_of_its_o
 async def test_a_broker_that_does_not_answer_is_counted_once_and_the_answer_may_still_come():
     async with wire() as the:
         assert not the.relay.is_owed_first_answer  # nobody has asked
-        await the.client_sends(request(1))
-        await the.broker_gets(len(request(1)))
+        await the.asks(request(1))
         assert the.relay.is_owed_first_answer
         the.relay.broker_is_silent()
         the.relay.broker_is_silent()
         assert counted_by(the) == [(BOOTSTRAP, "broker_silent", 1)]
-        await the.broker_sends(answer(1))
-        await the.client_gets(len(answer(1)))
+        await the.is_told(answer(1))
         assert not the.relay.is_owed_first_answer
         assert counted_by(the) == [(BOOTSTRAP, "broker_silent", 1)]
 
@@ -202,11 +190,10 @@ async def test_a_client_that_leaves_before_an_answer_does_not_count():
 
 async def connected(proxy):
     """A connection with an ApiVersions request that has been answered, or that the proxy has closed."""
-    host, _, port = proxy.bootstrap_servers.rpartition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    writer.write(request(1, 0, API_VERSIONS, 0))
-    await reader.read(1)
-    return writer
+    client = await connect(proxy.bootstrap_servers)
+    await client.write(request(1, 0, API_VERSIONS, 0))
+    await client.is_closed()
+    return client
 
 
 async def test_brokers_that_close_the_connections_of_all_clients_are_named():

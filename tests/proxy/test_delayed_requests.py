@@ -1,6 +1,6 @@
 """A rejected request is delayed while its client should be muted, on whichever connection (KIP-219)."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from tests.proxy.loops import on_both_loops
 from tests.proxy.wire import PEER, is_reading, wire
@@ -9,26 +9,18 @@ from tests.session.conversation import HOUR_MS, view_of
 from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
-from tsproxy.session.throttle import FREE_MS, Throttle
+from tsproxy.session.throttle import FREE_MS
 
 OTHER_CONNECTION = replace(PEER, client_port=4444)
 """Another connection of the same client."""
 MAX_MS = 60_000
 
 
-@dataclass
-class ThrottledWorld(World):
-    """A world in which the client has been throttled for `throttle_ms`."""
-
-    throttle_ms: int = 0
-    throttle: Throttle = field(default_factory=Throttle)
-
-    def __post_init__(self):
-        self.throttle.rejected(OTHER_CONNECTION, int(FREE_MS) + self.throttle_ms, 0, Clock().now_ms(), MAX_MS)
-
-    @property
-    def surroundings(self):
-        return replace(super().surroundings, throttle=self.throttle)
+def throttled(throttle_ms):
+    """A world in which the client has been throttled for so long."""
+    world = World()
+    world.throttle.rejected(OTHER_CONNECTION, int(FREE_MS) + throttle_ms, 0, Clock().now_ms(), MAX_MS)
+    return world
 
 
 def connection(world):
@@ -49,7 +41,7 @@ async def answered(the):
 @on_both_loops
 async def test_a_new_connection_is_answered_when_the_mute_is_over():
     began_ms = Clock().now_ms()
-    world = ThrottledWorld(throttle_ms=300)
+    world = throttled(300)
     async with connection(world) as the:
         await the.client_sends(bad())
         assert await answered(the) == 1
@@ -60,7 +52,7 @@ async def test_a_new_connection_is_answered_when_the_mute_is_over():
 
 @on_both_loops
 async def test_a_proxy_that_drains_still_gives_the_answer():
-    async with connection(ThrottledWorld(throttle_ms=300)) as the:
+    async with connection(throttled(300)) as the:
         await the.client_sends(bad())
         await until(lambda: not is_reading(the.relay.client))
         the.relay.drain()
@@ -70,7 +62,7 @@ async def test_a_proxy_that_drains_still_gives_the_answer():
 
 @on_both_loops
 async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
-    world = ThrottledWorld(throttle_ms=MAX_MS)
+    world = throttled(MAX_MS)
     async with connection(world) as the:
         await the.client_sends(bad())
         await until(lambda: not is_reading(the.relay.client))
@@ -82,7 +74,7 @@ async def test_a_connection_that_is_cut_off_meanwhile_is_over_at_once():
 
 @on_both_loops
 async def test_a_delayed_request_is_not_measured_as_slow():
-    async with connection(world := ThrottledWorld(throttle_ms=100)) as the:
+    async with connection(world := throttled(100)) as the:
         the.relay.time_next()
         await the.client_sends(bad())
         assert await answered(the) == 1

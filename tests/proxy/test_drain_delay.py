@@ -1,23 +1,28 @@
 """`limits.drain_delay`: not ready at once, open to clients a while longer."""
 
-import asyncio
 import os
 import signal
 
 from aiokafka import AIOKafkaProducer
 
-from tests.proxy.running import EITHER, TWO, events, one_process, page, rejects, until_page, waiting_consumer
+from tests.proxy.running import (
+    EITHER,
+    TWO,
+    events,
+    is_answered,
+    is_cut_off,
+    one_process,
+    page,
+    rejects,
+    until_page,
+    waiting_consumer,
+)
 from tests.proxy.test_service_manager import Heard
-from tests.proxy.world import PATIENCE_S, until
+from tests.proxy.world import until
 from tsproxy.testing.proxy import RunningProxy
 
 SIGNALLED = one_process("the first test has the delay with workers, test_workers.py their signals")
 LONG = {"limits.drain_delay": "10m"}
-
-
-def of_bootstrap(proxy):
-    host, _, port = proxy.bootstrap_servers.rpartition(":")
-    return host, int(port)
 
 
 @EITHER
@@ -35,7 +40,7 @@ async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafk
         os.kill(proxy.pid, signal.SIGTERM)
 
         await until(lambda: events(proxy).count("drain_started") == (2 if arguments else 1))
-        await until(lambda: rejects(*of_bootstrap(proxy)))
+        await until(lambda: rejects(proxy.bootstrap_servers))
         await proxy.wait()
 
     assert events(proxy).count("drain_delayed") == (2 if arguments else 1)
@@ -58,24 +63,22 @@ async def test_a_second_sigterm_ends_the_delay_and_a_third_one_the_drain(kafka_4
     await kafka_440.create_topic(topic)
     count = 2 if arguments else 1
     async with RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
-        reader, writer = await waiting_consumer(proxy, topic, 3_000)
+        client = await waiting_consumer(proxy, topic, 3_000)
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: events(proxy).count("drain_delayed") == count)
         os.kill(proxy.pid, signal.SIGTERM)
-        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), PATIENCE_S), "big")
-        assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
-        writer.close()
+        assert await is_answered(client)
+        client.close()
         await proxy.wait()
     assert proxy.log[-1]["connections_aborted"] == 0
 
     async with RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
-        reader, writer = await waiting_consumer(proxy, topic, 300_000)
+        client = await waiting_consumer(proxy, topic, 300_000)
         for event in ("drain_delayed", "drain_started"):
             os.kill(proxy.pid, signal.SIGTERM)
             await until(lambda event=event: events(proxy).count(event) == count)
         os.kill(proxy.pid, signal.SIGTERM)
-        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
-        writer.close()
+        assert await is_cut_off(client)
         await proxy.wait()
     assert proxy.log[-1]["connections_aborted"] == 1
 

@@ -4,7 +4,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.config.files import SMALLEST
-from tests.proxy.running import events, one_process, page
+from tests.proxy.running import events, file_for, one_process, page
 from tsproxy.config import ConfigError, load
 from tsproxy.config.document import parse_yaml
 from tsproxy.testing.ports import free_ports
@@ -25,13 +25,9 @@ def listeners(*binds):
 async def test_clients_reach_the_same_ports_over_ipv4_and_over_ipv6(kafka_440, topic, tmp_path, arguments):
     await kafka_440.create_topic(topic)
     first = free_ports(6)[0]
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-        "listeners:\n"
-        f"  - {{ name: v4, bind: '0.0.0.0:{first}', advertised_host: 127.0.0.1, brokers: {{ count: 3 }} }}\n"
-        f"  - {{ name: v6, bind: '[::]:{first}', advertised_host: '::1', brokers: {{ count: 3 }} }}\n"
-    )
+    v4 = f"{{ name: v4, bind: '0.0.0.0:{first}', advertised_host: 127.0.0.1, brokers: {{ count: 3 }} }}"
+    v6 = f"{{ name: v6, bind: '[::]:{first}', advertised_host: '::1', brokers: {{ count: 3 }} }}"
+    file = file_for(kafka_440, tmp_path, f"{v4}, {v6}")
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
         for host in ("127.0.0.1", "[::1]"):
             async with AIOKafkaProducer(bootstrap_servers=f"{host}:{first}") as producer:

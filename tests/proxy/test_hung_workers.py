@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager, suppress
@@ -17,12 +16,9 @@ from tests.proxy.running import TWO, events, pids, series, until_page
 from tests.proxy.test_admin_pages import CONFIG
 from tests.proxy.test_service_manager import Heard
 from tests.proxy.world import until
-from tsproxy.clock import Clock
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.workers import member as members
-from tsproxy.proxy.workers.channel import Channel
-from tsproxy.proxy.workers.member import Member
 from tsproxy.proxy.workers.watch import MISSED_AT_START, MISSED_IN_LIFE, Silence
 from tsproxy.testing.proxy import RunningProxy
 
@@ -70,44 +66,30 @@ def test_a_worker_hangs_when_it_has_missed_some_questions_in_a_row_more_while_it
     assert not silence.is_too_long
 
 
-async def test_a_page_does_not_wait_for_a_worker_that_has_not_answered_the_last_time(monkeypatch):
+async def test_a_page_does_not_wait_for_a_worker_that_has_not_answered_the_last_time(member, monkeypatch):
     """Otherwise every page waits for as long, one after the other, and ends without an answer."""
-    ours, theirs = socket.socketpair()
-    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
-    member._channel, worker = await Channel.over(ours), await Channel.over(theirs)
     asked = []
     monkeypatch.setattr(member, "_ask", lambda order: asked.append(order) or asyncio.sleep(0, True))
-    try:
-        member._receive({"event": "started"})
-        assert await member.report()
-        member._silence.answer_missed(UNKNOWN, 0)
-        assert not await member.report()
-        await member.not_ready()
-        assert asked == ["report"]
-        member._receive({"event": "ready", "not_ready": []})
-        await member.not_ready()
-        assert asked == ["report", "ready"]
-    finally:
-        await worker.close()
-        await member._channel.close()
+    member._receive({"event": "started"})
+    assert await member.report()
+    member._silence.answer_missed(UNKNOWN, 0)
+    assert not await member.report()
+    await member.not_ready()
+    assert asked == ["report"]
+    member._receive({"event": "ready", "not_ready": []})
+    await member.not_ready()
+    assert asked == ["report", "ready"]
 
 
-async def test_a_worker_that_is_heard_again_does_not_hang():
-    ours, theirs = socket.socketpair()
-    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
-    member._channel, worker = await Channel.over(ours), await Channel.over(theirs)
-    try:
-        member._receive({"event": "started"})
-        for now_ms in range(MISSED_IN_LIFE):
-            member._silence.answer_missed(UNKNOWN, now_ms)
-        assert member.hangs
+async def test_a_worker_that_is_heard_again_does_not_hang(member):
+    member._receive({"event": "started"})
+    for now_ms in range(MISSED_IN_LIFE):
+        member._silence.answer_missed(UNKNOWN, now_ms)
+    assert member.hangs
 
-        member._receive({"event": "started"})
+    member._receive({"event": "started"})
 
-        assert not member.hangs
-    finally:
-        await worker.close()
-        await member._channel.close()
+    assert not member.hangs
 
 
 SPINS = (sys.executable, "-c", "while True: pass")
@@ -134,12 +116,9 @@ def _place(pid, cores, scheduler):
 
 
 @pytest.mark.skipif(not IS_COUNTED, reason="only Linux counts how long processes wait for a core")
-async def test_a_worker_that_waits_for_a_core_is_not_killed(monkeypatch):
+async def test_a_worker_that_waits_for_a_core_is_not_killed(member, monkeypatch):
     """It misses a hundred requests. Then it stops, and waits no more: a few further ones are enough."""
     monkeypatch.setattr(members, "REPORT_S", 0.01)
-    ours, theirs = socket.socketpair()
-    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
-    member._channel = await Channel.over(ours)
     member._process = worker = await asyncio.create_subprocess_exec(*SPINS)
     try:
         member._receive({"event": "started"})
@@ -154,8 +133,6 @@ async def test_a_worker_that_waits_for_a_core_is_not_killed(monkeypatch):
     finally:
         with suppress(ProcessLookupError):
             worker.kill()
-        theirs.close()
-        await member._channel.close()
 
 
 async def test_livez_is_for_all_workers():

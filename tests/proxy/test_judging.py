@@ -5,7 +5,7 @@ import contextlib
 import random
 import threading
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
@@ -55,15 +55,6 @@ class Gated(JudgePool):
         return super().begin(Job(when_it_may, job.work, job.size), address, done)
 
 
-@dataclass
-class JudgingWorld(World):
-    judges: Gated = field(default_factory=Gated)
-
-    @property
-    def surroundings(self):
-        return replace(super().surroundings, judges=self.judges)
-
-
 @contextlib.asynccontextmanager
 async def connection(world):
     """Its jobs may go in the end, so that nothing waits for them."""
@@ -81,19 +72,15 @@ def large(acks=-1):
 @on_both_loops
 async def test_another_client_is_answered_while_a_large_batch_is_judged():
     """Also the client's own earlier request; what it sends behind the large one keeps its place."""
-    world = JudgingWorld()
+    world = World(judges=Gated())
     async with connection(world) as one, connection(world) as another:
-        await one.client_sends(request(0))
-        await one.broker_gets(len(request(0)))
+        await one.asks(request(0))
         await one.client_sends(large())
         await until(world.judges.begun.is_set)
         await one.client_sends(OTHER)
-        await another.client_sends(request(5))
-        assert await another.broker_gets(len(request(5))) == request(5)
-        await another.broker_sends(answer(5))
-        assert await another.client_gets(len(answer(5))) == answer(5)
-        await one.broker_sends(answer(0))
-        assert await one.client_gets(len(answer(0))) == answer(0)
+        await another.asks(request(5))
+        await another.is_told(answer(5))
+        await one.is_told(answer(0))
         assert not is_reading(one.relay.client)
 
         world.judges.may_go.set()
@@ -103,7 +90,7 @@ async def test_another_client_is_answered_while_a_large_batch_is_judged():
 
 @on_both_loops
 async def test_fifty_megabytes_arrive_as_they_came():
-    world = JudgingWorld()
+    world = World(judges=Gated())
     world.judges.may_go.set()
     records = [record(0, i, value=HALF_MIB) for i in range(100)]
     sent = produce({"t": {0: batch([NOW_MS], LZ4, records=records)}}, correlation_id=1)
@@ -132,7 +119,7 @@ async def proxy_drains(the):
 @pytest.mark.parametrize("happens", [client_goes, client_connection_breaks, proxy_drains])
 async def test_a_batch_that_is_being_judged_is_still_sent_on(happens):
     """acks=0: nobody waits for an answer, and a broker would have read it before it saw the end."""
-    world = JudgingWorld()
+    world = World(judges=Gated())
     async with connection(world) as the:
         await the.client_sends(large(acks=0))
         await until(world.judges.begun.is_set)
@@ -144,7 +131,7 @@ async def test_a_batch_that_is_being_judged_is_still_sent_on(happens):
 
 @on_both_loops
 async def test_a_broker_that_goes_while_a_batch_is_judged_ends_the_connection():
-    world = JudgingWorld()
+    world = World(judges=Gated())
     async with connection(world) as the:
         await the.client_sends(large())
         await until(world.judges.begun.is_set)
@@ -157,7 +144,7 @@ async def test_a_broker_that_goes_while_a_batch_is_judged_ends_the_connection():
 
 @on_both_loops
 async def test_a_mistake_of_ours_in_a_job_ends_its_connection_alone():
-    world = JudgingWorld()
+    world = World(judges=Gated())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tsproxy.session.produce.judge_request.judge_steps", lambda *_: 1 / 0)
         async with connection(world) as the:
@@ -171,7 +158,7 @@ async def test_a_mistake_of_ours_in_a_job_ends_its_connection_alone():
 @on_both_loops
 async def test_an_answer_of_our_own_that_nobody_reads_counts_at_once():
     """A MiB that names 10,000 records, for a request of a few hundred bytes. Nothing comes behind it."""
-    world = JudgingWorld(limits=ProcessLimits(ConnectionLimits(buffered=100_000), Clock()))
+    world = World(judges=Gated(), limits=ProcessLimits(ConnectionLimits(buffered=100_000), Clock()))
     async with wire(world, view_of()) as the:
         world.limits.admit("192.0.2.7")
         world.limits.join(the.relay, "192.0.2.7")
@@ -181,20 +168,9 @@ async def test_an_answer_of_our_own_that_nobody_reads_counts_at_once():
         assert world.metric('tsproxy_limits_total{limit="buffered"}') == 1
 
 
-@dataclass
-class BusyWorld(JudgingWorld):
-    """Threads still judge and read when both ends are gone."""
-
-    readers: test_reading.Gated = field(default_factory=test_reading.Gated)
-
-    @property
-    def surroundings(self):
-        return replace(super().surroundings, decoders=self.readers)
-
-
 @on_both_loops
 async def test_a_connection_without_ends_that_is_cut_while_threads_work_for_it_is_over():
-    world = BusyWorld()
+    world = World(judges=Gated(), decoders=test_reading.Gated())
     async with wire(world, view_of()) as the:
         await test_reading.being_read(the)
         await the.client_sends(large())
@@ -206,7 +182,7 @@ async def test_a_connection_without_ends_that_is_cut_while_threads_work_for_it_i
         the.relay.abort()
         assert the.ended.is_set()
         world.judges.may_go.set()
-        world.readers.may_go.set()
+        world.decoders.may_go.set()
 
 
 class Busy:
@@ -236,10 +212,8 @@ async def test_a_request_that_takes_a_thread_too_long_is_answered_and_others_are
         sent = produce({"t": {0: batch([NOW_MS] * 10_001), 1: GOOD, 2: GOOD}}, correlation_id=1)
         await one.client_sends(sent)
         await until(lambda: one.relay._session.is_judging)
-        await another.client_sends(request(5))
-        assert await another.broker_gets(len(request(5))) == request(5)
-        await another.broker_sends(answer(5))
-        assert await another.client_gets(len(answer(5))) == answer(5)
+        await another.asks(request(5))
+        await another.is_told(answer(5))
         assert one.relay._session.is_judging
         await until(lambda: len(world.outcomes) == 2)
     texts = {each.error_message for each in world.outcomes if each.error_code == ErrorCode.INVALID_RECORD}

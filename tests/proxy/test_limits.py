@@ -73,6 +73,12 @@ def patrol_over(*connections, limits=LIMITS):
     return ConnectionMonitor(lambda: connections, memory, limits, Clock())
 
 
+def watched(**limits):
+    """A connection and its monitor."""
+    connection = Connection()
+    return connection, patrol_over(connection, **limits)
+
+
 # -- Who may connect --------------------------------------------------------------------------------
 
 
@@ -170,8 +176,7 @@ def test_answers_are_late_when_nothing_came_for_five_seconds_and_some_are_owed()
 
 
 def test_a_frame_that_stalls_ends_its_connection():
-    connection = Connection()
-    connection_monitor = patrol_over(connection)
+    connection, connection_monitor = watched()
     connection.receives(0, 200, 300)
     connection_monitor.check(0)
     connection_monitor.check(30 * SECOND)
@@ -183,8 +188,7 @@ def test_a_frame_that_stalls_ends_its_connection():
 
 
 def test_a_frame_that_drips_is_stalled_as_well():
-    connection = Connection()
-    connection_monitor = patrol_over(connection)
+    connection, connection_monitor = watched()
     for second in range(32):
         connection.receives(0, 200 + second, 300)
         connection_monitor.check(second * SECOND)
@@ -193,8 +197,7 @@ def test_a_frame_that_drips_is_stalled_as_well():
 
 
 def test_a_large_frame_has_a_second_more_for_each_mebibyte():
-    connection = Connection()
-    connection_monitor = patrol_over(connection, limits=replace(LIMITS, buffered=1 << 30))
+    connection, connection_monitor = watched(limits=replace(LIMITS, buffered=1 << 30))
     connection.receives(0, 500, 90 * MIB)
     connection_monitor.check(0)
     connection_monitor.check(120 * SECOND)
@@ -205,8 +208,7 @@ def test_a_large_frame_has_a_second_more_for_each_mebibyte():
 
 
 def test_one_frame_after_the_other_is_no_stalled_frame_however_often_one_is_half_here():
-    connection = Connection()
-    connection_monitor = patrol_over(connection)
+    connection, connection_monitor = watched()
     for second in range(100):
         connection.receives(second, 200, 300)
         connection_monitor.check(second * SECOND)
@@ -216,8 +218,7 @@ def test_one_frame_after_the_other_is_no_stalled_frame_however_often_one_is_half
 
 def test_what_the_proxy_does_not_read_is_not_held_against_the_client():
     """While the broker takes no more there is no `unfinished`; then the time begins anew."""
-    connection = Connection()
-    connection_monitor = patrol_over(connection)
+    connection, connection_monitor = watched()
     connection.receives(0, 200, 300)
     connection_monitor.check(0)
     connection.unfinished = None
@@ -266,8 +267,7 @@ def test_connections_that_began_together_are_too_old_one_after_the_other(age_ms,
 @on_both_loops
 async def test_a_connection_that_is_too_old_gets_the_answers_that_are_missing_and_nothing_more_is_taken():
     async with wire() as the:
-        await the.client_sends(request(1))
-        await the.broker_gets(len(request(1)))
+        await the.asks(request(1))
         for _ in range(2):  # each second
             the.relay.is_too_old()
         await the.client_sends(request(2))
@@ -394,8 +394,7 @@ async def test_a_relay_over_a_limit_is_cut_off_and_told_once():
 @on_both_loops
 async def test_an_idle_client_gets_what_was_on_its_way():
     async with wire() as the:
-        await the.client_sends(request(1))
-        await the.broker_gets(len(request(1)))
+        await the.asks(request(1))
         await the.broker_sends(answer(1))
         await until(lambda: not the.relay.is_owed_answers)
         the.relay.exceeded(Limit.IDLE, "idle")

@@ -1,18 +1,19 @@
 """TLS on both sides of the proxy, between real sockets on both event loops."""
 
-import asyncio
 import contextlib
 import socket
 import ssl
 
 import pytest
 
+from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, config_of, connections, echoing_broker, front_of, serving
 from tests.proxy.world import World, until
 from tsproxy.config.settings import ListenerTls, UpstreamTls
 from tsproxy.model.addresses import Address
+from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.tls.contexts import server_context, upstream_context
 
 
@@ -41,75 +42,56 @@ def to_brokers(certificates, identity=None):
     return lambda: context
 
 
+@contextlib.asynccontextmanager
+async def before(broker, upstream_tls, world=None, tls=None):
+    """An open listener in front of a broker that is called localhost."""
+    config = config_of([Address("localhost", broker.port)])
+    async with front_of(config, world or World(), tls=tls, upstream_tls=upstream_tls) as proxy_listener:
+        proxy_listener.open()
+        yield proxy_listener
+
+
+@contextlib.asynccontextmanager
+async def both_sides(certificates, identity, answer_bytes=100):
+    """The same with TLS to clients and to the broker."""
+    async with (
+        echoing_broker(tls_of(identity)(), answer_bytes) as broker,
+        before(broker, to_brokers(certificates), tls=tls_of(identity)) as proxy_listener,
+    ):
+        yield proxy_listener
+
+
 @on_both_loops
 async def test_tls_on_both_sides_passes_the_same_bytes(certificates, server_identity, client_tls):
-    broker_identity = certificates.issue("broker-of-listeners")
-    broker_tls = tls_of(broker_identity)()
-    to_broker = to_brokers(certificates)
-    async with echoing_broker(broker_tls) as broker:
-        config = config_of([Address("localhost", broker.port)])
-        async with front_of(
-            config, World(), tls=tls_of(server_identity), upstream_tls=to_broker
-        ) as proxy_listener:
-            proxy_listener.open()
-
-            assert await ask(proxy_listener.address, client_tls) == answer(5)
+    async with both_sides(certificates, server_identity) as proxy_listener:
+        assert await ask(proxy_listener.address, client_tls) == answer(5)
 
 
 @on_both_loops
 async def test_large_frames_pass_through_tls_on_both_sides_whole(certificates, server_identity, client_tls):
-    broker_tls = tls_of(server_identity)()
-    to_broker = to_brokers(certificates)
-    large = request(5, 5_000_000)
-    async with echoing_broker(broker_tls) as broker:
-        config = config_of([Address("localhost", broker.port)])
-        async with front_of(
-            config, World(), tls=tls_of(server_identity), upstream_tls=to_broker
-        ) as proxy_listener:
-            proxy_listener.open()
-            reader, writer = await asyncio.open_connection(
-                proxy_listener.address.host,
-                proxy_listener.address.port,
-                ssl=client_tls,
-                server_hostname="localhost",
-            )
-            for _ in range(4):
-                writer.write(large)
-            await writer.drain()
-
-            assert await reader.readexactly(4 * len(answer(5))) == 4 * answer(5)
-            writer.close()
+    async with (
+        both_sides(certificates, server_identity) as proxy_listener,
+        await connect(proxy_listener.address, ssl=client_tls) as client,
+    ):
+        await client.write(request(5, 5_000_000) * 4)
+        assert await client.gets(4 * len(answer(5))) == 4 * answer(5)
 
 
 @on_both_loops
 async def test_a_slow_client_behind_tls_stops_its_broker_and_loses_nothing(
     certificates, server_identity, client_tls
 ):
-    to_broker = to_brokers(certificates)
-    large = answer(5, 40_000_000)
+    size = 40_000_000
     async with (
-        echoing_broker(tls_of(server_identity)(), 40_000_000) as broker,
-        front_of(
-            config_of([Address("localhost", broker.port)]),
-            World(),
-            tls=tls_of(server_identity),
-            upstream_tls=to_broker,
-        ) as proxy_listener,
+        both_sides(certificates, server_identity, size) as proxy_listener,
+        await connect(proxy_listener.address, ssl=client_tls) as client,
     ):
-        proxy_listener.open()
-        reader, writer = await asyncio.open_connection(
-            proxy_listener.address.host,
-            proxy_listener.address.port,
-            ssl=client_tls,
-            server_hostname="localhost",
-        )
-        writer.write(request(5))
+        await client.write(request(5))
         [relay] = proxy_listener.relays
         await until(lambda: relay.broker.transport and not relay.broker.transport.is_reading())
 
         assert relay.client.transport.get_write_buffer_size() < 2_000_000
-        assert await reader.readexactly(len(large)) == large
-        writer.close()
+        assert await client.gets(len(answer(5, size))) == answer(5, size)
 
 
 @on_both_loops
@@ -136,11 +118,9 @@ async def test_a_plain_client_on_a_tls_port_gets_a_readable_line_and_harms_nobod
 async def test_an_http_request_on_a_tls_port_is_named(server_identity):
     world = World()
     async with serving(world, tls=tls_of(server_identity)) as proxy_listener:
-        reader, writer = await asyncio.open_connection(HOST, proxy_listener.address.port)
-        writer.write(b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n")
-        with contextlib.suppress(ConnectionError):
-            await reader.read()
-        writer.close()
+        async with await connect(proxy_listener.address) as client:
+            client.send(b"GET / HTTP/1.1\r\nHost: kafka\r\n\r\n")
+            await client.rest()
         [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
         assert "an HTTP request" in line["error"]
 
@@ -178,20 +158,15 @@ async def test_where_certificates_are_required_only_clients_with_one_are_let_in(
 
 @on_both_loops
 async def test_a_broker_that_cannot_be_trusted_is_not_talked_to(certificates, tmp_path_factory):
-    from tsproxy.testing.certificates import CertificateAuthority
-
     other = CertificateAuthority(tmp_path_factory.mktemp("other"), "somebody else")
-    broker_tls = tls_of(other.issue("broker"))()
-    to_broker = to_brokers(certificates)
     world = World()
-    async with echoing_broker(broker_tls) as broker:
-        config = config_of([Address("localhost", broker.port)])
-        async with front_of(config, world, upstream_tls=to_broker) as proxy_listener:
-            proxy_listener.open()
-
-            assert await ask(proxy_listener.address) == b""
-            [line] = world.logged.of("session_closed")
-            assert "certificate was rejected" in line["text"]
+    async with (
+        echoing_broker(tls_of(other.issue("broker"))()) as broker,
+        before(broker, to_brokers(certificates), world) as proxy_listener,
+    ):
+        assert await ask(proxy_listener.address) == b""
+        [line] = world.logged.of("session_closed")
+        assert "certificate was rejected" in line["text"]
 
 
 @on_both_loops
@@ -201,10 +176,8 @@ async def test_without_an_authority_in_the_file_those_of_the_system_are_trusted(
     monkeypatch.delenv("SSL_CERT_FILE")
     of_another = upstream_context(UpstreamTls())
     async with echoing_broker(tls_of(certificates.issue("trusted-by-the-system"))()) as broker:
-        config = config_of([Address("localhost", broker.port)])
         for context, expected in ((of_the_system, answer(5)), (of_another, b"")):
-            async with front_of(config, World(), upstream_tls=lambda made=context: made) as proxy_listener:
-                proxy_listener.open()
+            async with before(broker, lambda made=context: made) as proxy_listener:
                 assert await ask(proxy_listener.address) == expected
 
 
@@ -229,11 +202,8 @@ async def test_brokers_that_ask_for_a_certificate_are_shown_the_proxys(certifica
     identity = certificates.issue("shown-to-brokers")
     broker_tls = tls_of(certificates.issue("asking"), certificates.certificate, "required")()
     async with echoing_broker(broker_tls) as broker:
-        config = config_of([Address("localhost", broker.port)])
         for shown, expected in ((identity, answer(5)), (None, b"")):
-            to_broker = to_brokers(certificates, shown)
-            async with front_of(config, World(), upstream_tls=to_broker) as proxy_listener:
-                proxy_listener.open()
+            async with before(broker, to_brokers(certificates, shown)) as proxy_listener:
                 assert await ask(proxy_listener.address) == expected
 
 

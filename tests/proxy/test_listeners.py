@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import structlog
 
+from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import (
@@ -42,7 +43,7 @@ SYSTEM_ALLOWS = int(Path("/proc/sys/net/core/somaxconn").read_text())
 async def test_a_port_is_reserved_at_once_and_rejects_until_it_is_opened():
     async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
         assert proxy_listener.address.port > 0
-        assert rejects(proxy_listener.address.host, proxy_listener.address.port)
+        assert rejects(proxy_listener.address)
 
         proxy_listener.apply_facts(facts_of({1: broker}))
         proxy_listener.open()
@@ -107,15 +108,11 @@ async def test_a_client_that_vanishes_is_noticed_within_two_minutes():
         options += [
             (socket.IPPROTO_TCP, getattr(socket, f"TCP_KEEP{name}")) for name in ("IDLE", "INTVL", "CNT")
         ]
-        reader, writer = await asyncio.open_connection(
-            proxy_listener.address.host, proxy_listener.address.port
-        )
-        writer.write(request(5))
-        await reader.readexactly(len(answer(5)))
-        [relay] = proxy_listener.relays
-        inside = relay.client.transport.get_extra_info("socket")
-        is_on, idle_s, every_s, most = (inside.getsockopt(*each) for each in options)
-        writer.close()
+        async with await connect(proxy_listener.address) as client:
+            await client.frame(request(5))
+            [relay] = proxy_listener.relays
+            inside = relay.client.transport.get_extra_info("socket")
+            is_on, idle_s, every_s, most = (inside.getsockopt(*option) for option in options)
 
     assert is_on
     assert idle_s + every_s * most <= 120
@@ -242,10 +239,9 @@ async def test_an_upstream_whose_name_no_dns_can_have_is_told_like_any_other():
 async def test_open_connections_are_counted_up_and_down():
     world = World()
     async with serving(world) as proxy_listener:
-        _, writer = await asyncio.open_connection(proxy_listener.address.host, proxy_listener.address.port)
-        await until(lambda: connections(world)["relaying"] == 1)
-        assert sum(connections(world).values()) == 1
-        writer.close()
+        async with await connect(proxy_listener.address):
+            await until(lambda: connections(world)["relaying"] == 1)
+            assert sum(connections(world).values()) == 1
 
         await until(lambda: not any(connections(world).values()))
 

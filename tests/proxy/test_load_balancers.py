@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.proxy_listeners import HOST, serving
-from tests.proxy.running import page
+from tests.proxy.running import file_for, page
 from tests.proxy.world import World, until
+from tsproxy.model.addresses import Address
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -81,7 +83,7 @@ async def connected(port, source):
 
     async def attempt():
         try:
-            return await asyncio.open_connection(host, port, local_addr=(source, 0))
+            return await connect(Address(host, port), local_addr=(source, 0))
         except ConnectionError:
             return None
 
@@ -90,16 +92,12 @@ async def connected(port, source):
 
 async def addressed(proxy_listener, port, source):
     """(The address that the proxy knows the client by, the client's own), after a request and its answer."""
-    reader, writer = await connected(port, source)
-    try:
-        writer.write(request(5))
-        assert await reader.readexactly(len(answer(5))) == answer(5)
-        own = writer.get_extra_info("sockname")[:2]
+    async with await connected(port, source) as client:
+        assert await client.frame(request(5)) == answer(5)[4:]
+        own = client.fact("sockname")[:2]
         known = [(relay.peer.client_address, relay.peer.client_port) for relay in proxy_listener.relays]
         assert own in known
         return own
-    finally:
-        writer.close()
 
 
 PLAIN = "send-proxy-v2"
@@ -133,11 +131,7 @@ async def test_health_checks_of_haproxy_are_no_clients_and_are_not_logged(tmp_pa
 
 
 async def test_probes_of_the_admin_port_need_no_header(kafka_440, tmp_path):
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\nlisteners: [{PROXIED}]\n"
-    )
-    async with RunningProxy(config=file) as proxy:
+    async with RunningProxy(config=file_for(kafka_440, tmp_path, PROXIED)) as proxy:
         assert [(await page(proxy.admin_address, path))[0] for path in ("/livez", "/readyz")] == [200, 200]
 
 
@@ -147,11 +141,9 @@ async def test_version_1_of_nginx_is_rejected_and_the_log_says_what_to_do(tmp_pa
     async with (
         serving(world, listener=PROXIED) as proxy_listener,
         nginx(tmp_path, proxy_listener.address) as port,
+        await connected(port, "127.0.0.7") as client,
     ):
-        reader, writer = await connected(port, "127.0.0.7")
-        writer.write(request(5))
-        with contextlib.suppress(ConnectionError):
-            assert await reader.read() == b""
-        writer.close()
+        client.send(request(5))
+        assert await client.rest() == b""
     [line] = world.logged.of("proxy_header_rejected")
     assert "version 1" in line["error"]

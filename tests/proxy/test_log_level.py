@@ -6,6 +6,7 @@ import json
 import os
 import sys
 
+from tests.kit.client import connect
 from tests.proxy.running import EITHER, HOST, events, one_process
 from tests.proxy.test_reload import reloads, replace, text_of
 from tests.proxy.world import PATIENCE_S, until
@@ -13,23 +14,16 @@ from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
 
-async def connect(proxy):
-    host, _, port = proxy.bootstrap_servers.rpartition(":")
-    _, writer = await asyncio.open_connection(host, int(port))
-    return writer
-
-
 @one_process("test_reload.py has reloads of workers")
 async def test_a_reload_changes_what_is_told_of_connections(kafka_440, tmp_path, arguments):
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_440, ""))
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
-        (await connect(proxy)).close()
+        (await connect(proxy.bootstrap_servers)).close()
         replace(file, text_of(kafka_440, "log: { level: debug }\n"))
         await until(lambda: "config_reloaded" in events(proxy))
-        writer = await connect(proxy)
-        port = writer.get_extra_info("sockname")[1]
-        writer.close()
+        async with await connect(proxy.bootstrap_servers) as client:
+            port = client.port
         await until(lambda: "client_left" in events(proxy))
 
         [came, left] = [line for line in proxy.log if line["event"] in ("client_connected", "client_left")]
@@ -74,12 +68,9 @@ async def test_clients_are_served_while_nobody_reads_the_log(kafka_440, tmp_path
     os.close(write)
 
     async def answer(address, sent, source="127.0.0.1"):
-        host, _, port = address.rpartition(":")
-        reader, writer = await asyncio.open_connection(host, int(port), local_addr=(source, 0))
-        writer.write(sent)
-        received = await asyncio.wait_for(reader.read(), PATIENCE_S)
-        writer.close()
-        return received
+        async with await connect(address, local_addr=(source, 0)) as client, asyncio.timeout(PATIENCE_S):
+            await client.write(sent)
+            return await client.rest()
 
     def started(log):
         return next(line for line in map(json.loads, log) if line["event"] == "proxy_started")

@@ -13,8 +13,20 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.in_process import run_command
+from tests.kit.client import connect, connections
 from tests.proxy.loops import LOOPS
-from tests.proxy.running import EITHER, HOST, command, events, page, rejects, waiting_consumer
+from tests.proxy.running import (
+    EITHER,
+    HOST,
+    TWO,
+    command,
+    events,
+    is_answered,
+    is_cut_off,
+    page,
+    rejects,
+    waiting_consumer,
+)
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -87,18 +99,16 @@ listeners: [{{ bind: "{HOST}:0" }}]
 
 async def test_connections_that_have_ended_leave_no_descriptors(kafka_440):
     async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
-        host, _, port = proxy.bootstrap_servers.rpartition(":")
 
         def descriptors():
             return len(os.listdir(f"/proc/{proxy.pid}/fd"))
 
         async def fifty_come_and_end(before):
-            ends = [await asyncio.open_connection(host, int(port)) for _ in range(50)]
-            # Fifty clients and most of the fifty connections to brokers. Some descriptors that were counted
-            # before, as of the proxy's first questions to the cluster, may have been closed meanwhile.
-            await until(lambda: descriptors() >= before + 75)
-            for _, writer in ends:
-                writer.close()
+            async with connections(proxy.bootstrap_servers, 50):
+                # Fifty clients and most of the fifty connections to brokers. Some descriptors that were
+                # counted before, as of the proxy's first questions to the cluster, may have been closed
+                # meanwhile.
+                await until(lambda: descriptors() >= before + 75)
             await until(lambda: descriptors() < before + 25)
             return descriptors()
 
@@ -119,17 +129,13 @@ def all_drain(proxy, arguments):
 async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_440, topic, arguments):
     await kafka_440.create_topic(topic)
     async with RunningProxy(kafka_440.bootstrap_servers, arguments=arguments) as proxy:
-        reader, writer = await waiting_consumer(proxy, topic, 3_000)
+        client = await waiting_consumer(proxy, topic, 3_000)
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: all_drain(proxy, arguments))
-        host, _, port = proxy.bootstrap_servers.rpartition(":")
-        await until(lambda: rejects(host, int(port)))
+        await until(lambda: rejects(proxy.bootstrap_servers))
 
-        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), PATIENCE_S), "big")
-        answered = await reader.readexactly(size)
-        assert int.from_bytes(answered[:4], "big") == 77
-        assert await reader.read() == b""
-        writer.close()
+        assert await is_answered(client)
+        assert await is_cut_off(client)
         assert await proxy.wait() == 0  # the end of the block would send another SIGTERM
 
     assert proxy.log[-1]["event"] == "proxy_stopped"
@@ -140,11 +146,10 @@ async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_440, topic):
     await kafka_440.create_topic(topic)
     settings = {"limits.drain_timeout": "200ms"}
     async with RunningProxy(kafka_440.bootstrap_servers, settings=settings) as proxy:
-        reader, writer = await waiting_consumer(proxy, topic, 30_000)
+        client = await waiting_consumer(proxy, topic, 30_000)
         os.kill(proxy.pid, signal.SIGTERM)
 
-        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
-        writer.close()
+        assert await is_cut_off(client)
         assert await proxy.wait() == 0
 
     assert proxy.log[-1]["connections_aborted"] == 1
@@ -154,13 +159,12 @@ async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_440, topic):
 async def test_a_second_sigterm_does_not_wait(kafka_440, topic, arguments):
     await kafka_440.create_topic(topic)
     async with RunningProxy(kafka_440.bootstrap_servers, arguments=arguments) as proxy:
-        reader, writer = await waiting_consumer(proxy, topic, 30_000)
+        client = await waiting_consumer(proxy, topic, 30_000)
         os.kill(proxy.pid, signal.SIGTERM)
         await until(lambda: all_drain(proxy, arguments))
         os.kill(proxy.pid, signal.SIGTERM)
 
-        assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
-        writer.close()
+        assert await is_cut_off(client)
         assert await proxy.wait() == 0
 
     assert proxy.log[-1]["connections_aborted"] == 1
@@ -177,8 +181,7 @@ async def test_an_absent_cluster_is_waited_for_and_a_lost_one_looks_like_a_down_
             await until(lambda: "upstream_unreachable" in events(proxy))
             begun = proxy.log[0]
             assert begun["event"] == "proxy_starting"
-            host, _, port = begun["listeners"]["default"].rpartition(":")
-            assert rejects(host, int(port))
+            assert rejects(begun["listeners"]["default"])
             assert await page(begun["admin"], "/livez") == (200, "alive\n")
             status, text = await page(begun["admin"], "/readyz")
             assert status == 503
@@ -190,9 +193,7 @@ async def test_an_absent_cluster_is_waited_for_and_a_lost_one_looks_like_a_down_
                 await producer.send_and_wait(topic, b"x")
 
             await kafka.stop_node(1)
-            reader, writer = await asyncio.open_connection(host, int(port))
-            assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
-            writer.close()
+            assert await is_cut_off(await connect(begun["listeners"]["default"]))
 
             await kafka.start_node(1)
             async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
@@ -218,45 +219,47 @@ async def test_sigterm_ends_a_proxy_that_still_waits_for_its_cluster(tmp_path):
     assert lines[0]["admin"] == "off"
 
 
-@pytest.fixture
-def taken():
-    with socket.socket() as listening:
-        listening.bind((HOST, free_ports(1)[0]))
-        listening.listen()
-        yield f"{HOST}:{listening.getsockname()[1]}"
+TAKEN = "another program listens there: stop it or choose another"
+NO_START = {
+    "a listening port": ({"--listen": f"{HOST}:{{port}}"}, f"cannot listen on {HOST}:{{port}}: {TAKEN} port"),
+    "a broker's port": (
+        {"--listen": f"{HOST}:{{port_of_bootstrap}}"},
+        f"cannot listen on {HOST}:{{port}}: {TAKEN} port. Several workers need every port of --listen: "
+        "listeners[0].brokers to be free: choose another ports_from or a smaller count",
+    ),
+    "the admin port": ({"--admin": f"{HOST}:{{port}}"}, f"cannot listen on {HOST}:{{port}}: {TAKEN} port"),
+    "the decision folder": ({"--decisions": "{file}"}, "decisions.directory: {file} cannot be written: "),
+}
+"""The thing that is not free -> flags of a command that wants it, and the sentence."""
 
 
-def test_a_listening_port_in_use_is_told_in_a_sentence(taken, tmp_path):
-    ended = command(
-        *("run", "--upstream", f"{HOST}:9", "--listen", taken),
-        *("--admin", "off", "--decisions", tmp_path, "--set", "policy.mode=off"),
-    )
+@pytest.mark.parametrize(
+    ("what", "arguments"),
+    # One process takes the port of a broker that it knows: test_ports_tried_again.py.
+    [(what, one) for what in NO_START for one in ((), TWO) if one or what != "a broker's port"],
+)
+def test_what_keeps_a_proxy_from_starting_is_told_in_a_sentence(what, tmp_path, arguments):
+    flags, sentence = NO_START[what]
+    file = tmp_path / "file"
+    file.write_text("")
+    with socket.socket() as taken:
+        # The listener would share its port with any process of this user, such as workers.
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        taken.bind((HOST, free_ports(1)[0]))
+        taken.listen()
+        port = taken.getsockname()[1]
+        facts = {"port": port, "port_of_bootstrap": port - 5, "file": file}
+        usual = {"--listen": f"{HOST}:0", "--admin": "off", "--decisions": str(tmp_path)}
+        words = [word for flag in (usual | flags).items() for word in flag]
+        ended = command(
+            *("run", "--upstream", f"{HOST}:9", "--log-format", "json", *arguments),
+            *(word.format_map(facts) for word in words),
+        )
 
     assert ended.returncode == 1
-    text = f"cannot listen on {taken}: another program listens there: stop it or choose another port"
-    assert ended.stderr == f"tsproxy: {text}\n"
-
-
-def test_an_admin_port_in_use_is_told_in_a_sentence(taken, tmp_path):
-    ended = command(
-        *("run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--admin", taken),
-        *("--decisions", tmp_path),
-    )
-
-    assert ended.returncode == 1
-    assert f"tsproxy: cannot listen on {taken}: another program listens there" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-def test_a_decision_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
-    (tmp_path / "file").write_text("")
-    ended = command(
-        *("run", "--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--admin", "off"),
-        *("--decisions", tmp_path / "file"),
-    )
-
-    assert ended.returncode == 1
-    assert f"tsproxy: decisions.directory: {tmp_path}/file cannot be written: " in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith(f"tsproxy: {sentence.format_map(facts)}")
+    assert ended.stderr.count("tsproxy: ") == 1
+    assert "supervisor_lost" not in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
@@ -337,27 +340,15 @@ def test_check_tells_what_has_no_effect_and_takes_the_file(tmp_path):
     assert (told["ok"], [each["key"] for each in told["notices"]]) == (True, [key])
 
 
-def test_check_reads_certificates_too(tmp_path):
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
-    ended = run_command("tsproxy", "check", file)
-
-    assert ended.returncode == 2
-    expected = (
-        f"{file}:4: listeners[0].tls.certificate: absent.pem cannot be read: No such file or directory\n"
-    )
-    assert ended.stderr == expected
-
-
-def test_run_tells_of_certificates_as_check_does(tmp_path):
+@pytest.mark.parametrize("words", [["check"], ["run", "--admin", "off", "--config"]])
+def test_check_and_run_read_certificates_too(tmp_path, words):
     """In a process: its exit status is what `main` returns."""
     file = tmp_path / "tsproxy.yaml"
     file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
-    ended = command("run", "--config", file, "--decisions", tmp_path, "--admin", "off")
+    ended = command(*words, file)
 
-    assert ended.returncode == 2
-    assert f"{file}:4: listeners[0].tls.certificate: absent.pem cannot be read" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    problem = "listeners[0].tls.certificate: absent.pem cannot be read: No such file or directory"
+    assert (ended.returncode, ended.stderr) == (2, f"{file}:4: {problem}\n")
 
 
 @pytest.mark.parametrize("words", [[], ["run"], ["check"]])

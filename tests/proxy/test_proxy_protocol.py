@@ -1,11 +1,8 @@
 """The PROXY protocol's header, version 2."""
 
-import contextlib
 import socket
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES, SIGNATURE, read_head, read_source
 from tsproxy.wire.primitives import DecodeError
@@ -65,9 +62,3 @@ def test_the_client_is_who_the_header_names(data, source):
 def test_what_is_no_header_is_an_error_of_the_peers(data, text):
     with pytest.raises(DecodeError, match=text):
         read(data)
-
-
-@given(st.binary(min_size=HEAD_BYTES, max_size=HEAD_BYTES), st.binary(max_size=60), st.booleans())
-def test_whatever_comes_is_a_source_or_an_error_of_the_peers(head, body, is_signed):
-    with contextlib.suppress(DecodeError):
-        read_source(read_head(SIGNATURE + head[12:] if is_signed else head), body)

@@ -3,7 +3,6 @@
 import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -40,15 +39,6 @@ class Gated(ThreadPoolExecutor):
         return super().submit(when_it_may)
 
 
-@dataclass
-class ReadingWorld(World):
-    readers: Gated = field(default_factory=Gated)
-
-    @property
-    def surroundings(self):
-        return replace(super().surroundings, decoders=self.readers)
-
-
 @contextlib.asynccontextmanager
 async def connection(world):
     """Its jobs may go in the end, so that nothing waits for them."""
@@ -56,37 +46,34 @@ async def connection(world):
         try:
             yield the
         finally:
-            world.readers.may_go.set()
+            world.decoders.may_go.set()
 
 
 async def being_read(the):
     """A connection that has its large answer, and reads it."""
-    await the.client_sends(ASKED)
-    await the.broker_gets(len(ASKED))
+    await the.asks(ASKED)
     await the.broker_sends(TOLD)
-    await until(the.world.readers.begun.is_set)
+    await until(the.world.decoders.begun.is_set)
 
 
 @on_both_loops
 async def test_an_answer_waits_in_the_line_of_its_clients_address():
-    world = ReadingWorld()
+    world = World(decoders=Gated())
     async with connection(world) as the:
         await being_read(the)
-        assert world.readers.lines == [counted_as(the.relay.peer.client_address)]
+        assert world.decoders.lines == [counted_as(the.relay.peer.client_address)]
 
 
 @on_both_loops
 async def test_another_client_is_answered_while_a_large_answer_is_read():
-    world = ReadingWorld()
+    world = World(decoders=Gated())
     async with connection(world) as one, connection(world) as another:
         await being_read(one)
         assert not is_reading(one.relay.broker)
-        await another.client_sends(request(5))
-        assert await another.broker_gets(len(request(5))) == request(5)
-        await another.broker_sends(answer(5))
-        assert await another.client_gets(len(answer(5))) == answer(5)
+        await another.asks(request(5))
+        await another.is_told(answer(5))
 
-        world.readers.may_go.set()
+        world.decoders.may_go.set()
         assert await one.client_gets(len(SAID)) == SAID
         await until(lambda: is_reading(one.relay.broker))
 
@@ -95,7 +82,7 @@ async def test_another_client_is_answered_while_a_large_answer_is_read():
 @on_both_loops
 async def test_what_a_broker_sent_before_its_end_is_still_read_and_told(is_lost):
     """Else a producer would send again what the broker has said is in the log."""
-    world = ReadingWorld()
+    world = World(decoders=Gated())
     async with connection(world) as the:
         await being_read(the)
         if is_lost:
@@ -103,13 +90,13 @@ async def test_what_a_broker_sent_before_its_end_is_still_read_and_told(is_lost)
             await until(lambda: not the.relay.broker.is_open)
         else:
             the.broker.close()
-        world.readers.may_go.set()
+        world.decoders.may_go.set()
         assert await the.client_gets_rest() == SAID
 
 
 @on_both_loops
 async def test_a_client_that_goes_while_its_answer_is_read_takes_everything_with_it():
-    world = ReadingWorld()
+    world = World(decoders=Gated())
     async with connection(world) as the:
         await being_read(the)
         the.relay.client.abort()

@@ -28,11 +28,8 @@ READ_BYTES = 256 * 1024
 @on_both_loops
 async def test_requests_and_answers_pass_as_they_came():
     async with wire() as the:
-        await the.client_sends(request(1) + request(2))
-        assert await the.broker_gets(len(request(1) + request(2))) == request(1) + request(2)
-
-        await the.broker_sends(answer(1) + answer(2))
-        assert await the.client_gets(len(answer(1) + answer(2))) == answer(1) + answer(2)
+        await the.asks(request(1) + request(2))
+        await the.is_told(answer(1) + answer(2))
 
     assert the.world.metric('tsproxy_bytes_total{direction="from_client"}') == len(request(1)) * 2
     assert the.world.metric('tsproxy_bytes_total{direction="from_broker"}') == len(answer(1)) * 2
@@ -84,8 +81,7 @@ async def test_a_broker_that_reads_slowly_stops_its_client_and_loses_nothing():
 async def test_a_client_that_reads_slowly_stops_its_broker_and_loses_nothing():
     large = answer(1, 40 * MIB)
     async with wire() as the:
-        await the.client_sends(request(1))
-        await the.broker_gets(len(request(1)))
+        await the.asks(request(1))
         blast = asyncio.create_task(the.broker_sends(large))
         await until(lambda: not is_reading(the.relay.broker))
 
@@ -117,8 +113,7 @@ async def test_a_client_that_sends_no_more_still_gets_its_answers():
         await the.client_sends(request(1) + request(2))
         the.client.shutdown(socket.SHUT_WR)
         await the.broker_gets(len(request(1)) * 2)
-        await the.broker_sends(answer(1))
-        assert await the.client_gets(len(answer(1))) == answer(1)
+        await the.is_told(answer(1))
         await the.broker_sends(answer(2))
 
         assert await the.client_gets_rest() == answer(2)
@@ -188,8 +183,7 @@ async def test_a_client_that_comes_and_goes_without_a_word_leaves_nothing_behind
 async def test_what_a_broker_sent_before_it_went_reaches_the_client():
     large = answer(1, 5 * MIB)
     async with wire() as the:
-        await the.client_sends(request(1))
-        await the.broker_gets(len(request(1)))
+        await the.asks(request(1))
         received = asyncio.create_task(the.client_gets_rest())
         await the.broker_sends(large)
         the.broker.close()
@@ -294,15 +288,13 @@ async def test_a_mistake_in_the_core_ends_its_session_loudly_and_no_other(monkey
         assert "hunter2" not in str(the.world.logged.lines)
         closed = 'tsproxy_sessions_closed_total{listener="default",reason="internal_error"}'
         assert the.world.metric(closed) == 1
-        await other.client_sends(request(1))
-        assert await other.broker_gets(len(request(1))) == request(1)
+        await other.asks(request(1))
 
 
 @on_both_loops
 async def test_draining_waits_for_answers_that_are_owed_and_takes_no_more_requests():
     async with wire() as the:
-        await the.client_sends(request(1))
-        await the.broker_gets(len(request(1)))
+        await the.asks(request(1))
         the.relay.drain()
         await the.client_sends(request(2))
         await the.broker_sends(answer(1))
@@ -327,8 +319,7 @@ async def test_a_session_that_waits_for_its_broker_pauses_its_client_and_goes_on
     handshake = struct.pack(">hhihh5s", 17, 1, 1, -1, 5, b"PLAIN")
     handshake = struct.pack(">i", len(handshake)) + handshake
     async with wire() as the:
-        await the.client_sends(handshake)
-        assert await the.broker_gets(len(handshake)) == handshake
+        await the.asks(handshake)
         await until(lambda: not is_reading(the.relay.client))
         enabled = struct.pack(">ihih5s", 1, 0, 1, 5, b"PLAIN")
         await the.broker_sends(struct.pack(">i", len(enabled)) + enabled)
@@ -357,59 +348,59 @@ METADATA = 3
 SERVED = View(endpoints={7: Endpoint("proxy.test", 9199)})
 
 
+@contextlib.asynccontextmanager
+async def naming_a_node(*further):
+    """A wire on which the broker names node 7, and then gives these answers."""
+    async with wire() as the:
+        await the.client_sends(request(1, api_key=METADATA, api_version=0) + request(2) * len(further))
+        await the.broker_sends(metadata_of(7) + b"".join(further))
+        yield the
+
+
 @on_both_loops
 async def test_an_answer_waits_until_the_node_that_it_names_is_served():
-    async with wire() as w:
-        await w.client_sends(request(1, api_key=METADATA, api_version=0) + request(2))
-        await w.broker_sends(metadata_of(7) + answer(2))
-        await until(lambda: w.world.nodes == [7])
-        assert not is_reading(w.relay.broker)
+    async with naming_a_node(answer(2)) as the:
+        await until(lambda: the.world.nodes == [7])
+        assert not is_reading(the.relay.broker)
 
-        w.views.renew(SERVED)
+        the.views.renew(SERVED)
 
         told = metadata_of(7, "proxy.test", 9199) + answer(2)
-        assert await w.client_gets(len(told)) == told
-        assert is_reading(w.relay.broker)
+        assert await the.client_gets(len(told)) == told
+        assert is_reading(the.relay.broker)
 
 
 @on_both_loops
 async def test_an_answer_leaves_out_a_node_that_nobody_serves_and_counts(monkeypatch):
     monkeypatch.setattr("tsproxy.session.answers.NODE_WAIT_MS", 50)
-    async with wire() as w:
-        await w.client_sends(request(1, api_key=METADATA, api_version=0))
-        await w.broker_sends(metadata_of(7))
-
+    async with naming_a_node() as the:
         nobody = struct.pack(">iiii", 12, 1, 0, 0)
-        assert await w.client_gets(len(nobody)) == nobody
-        assert w.world.metric("tsproxy_address_unmapped_total") == 1
-        w.views.renew(SERVED)  # too late, and harmless
+        assert await the.client_gets(len(nobody)) == nobody
+        assert the.world.metric("tsproxy_address_unmapped_total") == 1
+        the.views.renew(SERVED)  # too late, and harmless
 
 
 @on_both_loops
 async def test_a_proxy_that_drains_waits_for_an_answer_that_waits_for_a_node():
-    async with wire() as w:
-        await w.client_sends(request(1, api_key=METADATA, api_version=0))
-        await w.broker_sends(metadata_of(7))
-        await until(lambda: w.world.nodes == [7])
-        w.relay.drain()
-        w.views.renew(SERVED)
+    async with naming_a_node() as the:
+        await until(lambda: the.world.nodes == [7])
+        the.relay.drain()
+        the.views.renew(SERVED)
 
         told = metadata_of(7, "proxy.test", 9199)
-        assert await w.client_gets(len(told)) == told
-        assert await w.client_sees_end()
+        assert await the.client_gets(len(told)) == told
+        assert await the.client_sees_end()
 
 
 @on_both_loops
 async def test_an_answer_that_waits_for_a_node_is_forgotten_with_its_client():
-    async with wire() as w:
-        await w.client_sends(request(1, api_key=METADATA, api_version=0))
-        await w.broker_sends(metadata_of(7))
-        await until(lambda: w.world.nodes == [7])
-        w.relay.abort()
-        w.views.renew(SERVED)
+    async with naming_a_node() as the:
+        await until(lambda: the.world.nodes == [7])
+        the.relay.abort()
+        the.views.renew(SERVED)
 
-        await until(w.ended.is_set)
-        assert w.world.metric("tsproxy_address_unmapped_total") == 0
+        await until(the.ended.is_set)
+        assert the.world.metric("tsproxy_address_unmapped_total") == 0
 
 
 @on_both_loops
@@ -422,8 +413,7 @@ async def test_a_muted_client_is_not_read_for_as_long_and_then_it_is():
         await the.client_sends(request(1))
         await until(lambda: is_reading(the.relay.client))
         assert await the.broker_gets(len(request(1))) == request(1)
-        await the.broker_sends(answer(1))
-        assert await the.client_gets(len(answer(1))) == answer(1)
+        await the.is_told(answer(1))
 
         the.relay.throttled(60_000)
         the.relay.drain()

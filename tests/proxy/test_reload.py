@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import struct
 from contextlib import asynccontextmanager
 
 import pytest
@@ -11,10 +10,9 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.config.files import config_of
+from tests.kit.client import connections, produced
 from tests.proxy.running import TWO, events, page, pids
 from tests.proxy.world import until
-from tests.session.messages import produce
-from tests.wire.batches import batch
 from tsproxy.clock import Clock
 from tsproxy.proxy.reload.reloader import sha256_of
 from tsproxy.testing.proxy import RunningProxy
@@ -163,44 +161,35 @@ def test_proxies_that_differ_in_more_than_their_machines_have_different_hashes(o
     assert (sha256_of(one) == sha256_of(config_of(upstream + other))) is is_same
 
 
-async def error_code(connection, topic, ahead_ms):
-    """The answer to a Produce request of one record on a raw connection."""
-    reader, writer = connection
-    writer.write(produce({topic: {0: batch([Clock().now_ms() + ahead_ms])}}, version=8))
-    size = int.from_bytes(await reader.readexactly(4), "big")
-    answer = await reader.readexactly(size)
-    return struct.unpack_from(">h", answer, 4 + 4 + 2 + len(topic) + 4 + 4)[0]
+async def codes(clients, topic, ahead_ms=HOUR_MS):
+    """The answers to a record of each."""
+    return {await produced(client, topic, Clock().now_ms() + ahead_ms) for client in clients}
 
 
-@asynccontextmanager
-async def connections(proxy, count=16):
+def of_both(proxy):
     """Raw connections; that one of two workers has them all is 1 in 2 ** 15."""
-    host, _, port = proxy.bootstrap_servers.rpartition(":")
-    made = [await asyncio.open_connection(host, int(port)) for _ in range(count)]
-    yield made
-    for _, writer in made:
-        writer.close()
+    return connections(proxy.bootstrap_servers, 16)
 
 
 async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, LOOSE))
-    async with proxy_of(file, *TWO) as proxy, connections(proxy) as before:
-        assert {await error_code(each, topic, HOUR_MS) for each in before} == {0}
+    async with proxy_of(file, *TWO) as proxy, of_both(proxy) as before:
+        assert await codes(before, topic) == {0}
         file.write_text(text_of(kafka_391, ENFORCE))
         for pid in (proxy.pid, *pids(proxy).values()):  # as a service manager may that signals all
             os.kill(pid, signal.SIGHUP)
         await until(lambda: "config_reloaded" in events(proxy))
 
-        assert {await error_code(each, topic, HOUR_MS) for each in before} == {32}
+        assert await codes(before, topic) == {32}
         assert await reloads(proxy, "taken") == 1
 
         first = pids(proxy)[1]
         os.kill(first, signal.SIGKILL)
         await until(lambda: pids(proxy)[1] != first)
-        async with connections(proxy) as after:
-            assert {await error_code(each, topic, HOUR_MS) for each in after} == {32}
+        async with of_both(proxy) as after:
+            assert await codes(after, topic) == {32}
     assert events(proxy).count("config_reloaded") == 1
 
 
@@ -208,12 +197,12 @@ async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tm
     await kafka_391.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, ENFORCE))
-    async with proxy_of(file, *TWO) as proxy, connections(proxy) as made:
+    async with proxy_of(file, *TWO) as proxy, of_both(proxy) as clients:
         file.write_text(text_of(kafka_391, LOOSE) + "x: y\n")
         hang_up(proxy)
         await until(lambda: "config_not_reloaded" in events(proxy))
 
-        assert {await error_code(each, topic, HOUR_MS) for each in made} == {32}
+        assert await codes(clients, topic) == {32}
         assert await reloads(proxy, "rejected") == 1
 
 
@@ -222,7 +211,7 @@ async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafk
     await kafka_391.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, ENFORCE))
-    async with proxy_of(file, *TWO) as proxy, connections(proxy) as made:
+    async with proxy_of(file, *TWO) as proxy, of_both(proxy) as clients:
         hanging = pids(proxy)[1]
         os.kill(hanging, signal.SIGSTOP)
         try:
@@ -234,7 +223,7 @@ async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafk
         finally:
             os.kill(hanging, signal.SIGCONT)
 
-        assert {await error_code(each, topic, HOUR_MS) for each in made} == {32}
+        assert await codes(clients, topic) == {32}
         hang_up(proxy)
         await until(lambda: "config_reloaded" in events(proxy))
-        assert {await error_code(each, topic, HOUR_MS) for each in made} == {0}
+        assert await codes(clients, topic) == {0}

@@ -1,6 +1,7 @@
 """Clients whose certificate was revoked are turned away, from the moment that the list says so."""
 
 import asyncio
+import contextlib
 import ssl
 from datetime import timedelta
 
@@ -9,11 +10,12 @@ import structlog
 from cryptography import x509
 
 from tests.in_process import run_command
-from tests.proxy.frames import answer, request
+from tests.kit.client import connect
+from tests.proxy.frames import API_VERSIONS, answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import ask, config_of, echoing_broker, front_of
-from tests.proxy.running import HOST, events
-from tests.proxy.test_certificates import Watched, watched_front
+from tests.proxy.running import HOST, events, file_for
+from tests.proxy.test_certificates import Watched, impatient, watched_front  # noqa: F401  # a fixture
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
 from tsproxy.config import ConfigError
@@ -24,11 +26,6 @@ from tsproxy.tls.x509 import read_crls
 from tsproxy.wire.primitives import DecodeError
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.reload.certificates.POLL_INTERVAL_S", 0.01)
 
 
 @pytest.fixture
@@ -63,9 +60,7 @@ async def is_let_in(address, context):
 
 
 @on_both_loops
-async def test_a_client_is_let_in_until_the_list_has_its_certificate_and_others_stay(
-    certificates, crl, impatient
-):
+async def test_a_client_is_let_in_until_the_list_has_its_certificate_and_others_stay(certificates, crl):
     good, bad = client(certificates, "kept"), client(certificates, "revoked")
     world = World()
     async with watched_front(listener(certificates, crl), world) as (address, watched):
@@ -123,28 +118,25 @@ async def test_an_authority_without_a_list_lets_nobody_in_and_says_so(certificat
 
 @on_both_loops
 async def test_a_connection_of_a_client_that_is_revoked_later_stays_open_until_it_is_too_old(
-    certificates, crl, impatient
+    certificates, crl
 ):
     identity, context = client(certificates, "connected")
     world = World()
     async with watched_front(listener(certificates, crl), world) as (address, watched):
-        reader, writer = await asyncio.open_connection(
-            HOST, address.port, ssl=context, server_hostname="localhost"
-        )
+        connected = await connect(address, ssl=context)
         before = watched.tls()
         crl.write_bytes(certificates.revocations(identity))
         await until(lambda: watched.tls() is not before)
         assert not await is_let_in(address, context)
 
-        writer.write(request(5))
-        assert await reader.readexactly(len(answer(5))) == answer(5)
+        assert await connected.frame(request(5)) == answer(5)[4:]
 
         world.limits.apply(config_of([f"{HOST}:9"], limits="{ connection_age: 1ms }"))
         patrol = asyncio.create_task(world.limits.run())
-        assert await reader.read() == b""
+        assert await connected.rest() == b""
         assert not await is_let_in(address, context)
         patrol.cancel()
-        writer.close()
+        connected.close()
 
 
 def authority(folder, name, above=None):
@@ -159,9 +151,7 @@ def authority(folder, name, above=None):
 
 
 @on_both_loops
-async def test_the_authorities_above_the_clients_own_are_not_looked_up(
-    certificates, crl, impatient, tmp_path
-):
+async def test_the_authorities_above_the_clients_own_are_not_looked_up(certificates, crl, tmp_path):
     """The authority that signs clients has a list. The one above it has none, and then revokes it."""
     above = authority(tmp_path / "above", "above")
     below = authority(tmp_path / "below", "below", above)
@@ -234,31 +224,22 @@ def test_what_is_no_list_is_told_by_an_error(pem):
 
 
 async def test_a_running_proxy_takes_up_a_list_that_has_grown(kafka_440, certificates, crl, tmp_path):
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-        f"listeners: [{listener(certificates, crl)}]\n"
-    )
+    file = file_for(kafka_440, tmp_path, listener(certificates, crl))
     identity, context = client(certificates, "of-a-process")
     async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:
-        host, _, port = proxy.bootstrap_servers.rpartition(":")
-        assert await _stays(host, port, context)
+        assert await _stays(proxy.bootstrap_servers, context)
         crl.write_bytes(certificates.revocations(identity))
         await until(lambda: "certificates_reloaded" in events(proxy))
 
-        assert not await _stays(host, port, context)
+        assert not await _stays(proxy.bootstrap_servers, context)
 
     [line] = [line for line in proxy.log if line["event"] == "tls_handshake_failed"]
     assert "certificate revoked" in line["error"]
 
 
-async def _stays(host, port, context):
+async def _stays(address, context):
     """Whether a client that asks what the broker speaks gets an answer."""
-    reader, writer = await asyncio.open_connection(host, int(port), ssl=context, server_hostname="localhost")
-    try:
-        writer.write(b"\x00\x00\x00\x0e\x00\x12\x00\x00\x00\x00\x00\x05\x00\x04test")
-        return len(await reader.read(4)) == 4
-    except (ssl.SSLError, ConnectionError):
-        return False
-    finally:
-        writer.close()
+    with contextlib.suppress(ssl.SSLError, ConnectionError, asyncio.IncompleteReadError):
+        async with await connect(address, ssl=context) as client:
+            return len(await client.ask(API_VERSIONS)) > 0
+    return False

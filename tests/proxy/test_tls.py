@@ -98,49 +98,40 @@ def test_check_names_the_unusable_files_of_every_section(identity, tmp_path):
     )
 
 
-def test_a_certificate_that_is_not_there_is_named(identity, tmp_path):
-    text = problem(tmp_path / "absent.pem", identity.key)
-
-    assert text == f"{PLACE}.certificate: {tmp_path}/absent.pem cannot be read: No such file or directory"
-
-
-def test_a_file_that_is_not_pem_is_named(identity, tmp_path):
-    (tmp_path / "bad.pem").write_text("hello")
-
-    assert "bad.pem" in problem(tmp_path / "bad.pem", identity.key)
-    assert problem(tmp_path / "bad.pem", identity.key) == (
-        f"{PLACE}: {tmp_path}/bad.pem holds no certificate: "
-        "in a PEM file a line says -----BEGIN CERTIFICATE-----"
-    )
-    assert "bad.pem holds no private key: in a PEM" in problem(identity.certificate, tmp_path / "bad.pem")
-
-
-def test_a_certificate_and_a_key_that_are_exchanged_are_told_so(identity):
-    assert problem(identity.key, identity.certificate) == (
-        f"{PLACE}: are exchanged: certificate is {identity.key}, a private key, "
-        f"and key is {identity.certificate}, a certificate"
-    )
+UNUSABLE = {
+    "absent": ("absent", "key", ".certificate: {absent} cannot be read: No such file or directory"),
+    "no PEM": (
+        "text",
+        "key",
+        ": {text} holds no certificate: in a PEM file a line says -----BEGIN CERTIFICATE-----",
+    ),
+    "no PEM for a key": ("certificate", "text", ": {text} holds no private key: in a PEM"),
+    "exchanged": (
+        "key",
+        "certificate",
+        ": are exchanged: certificate is {key}, a private key, and key is {certificate}, a certificate",
+    ),
+    "DER": ("der", "key", ": {der} holds no certificate: it looks like DER; openssl x509 -inform der"),
+    "DER for a key": ("certificate", "der", ": {der} holds no private key: it looks like DER; openssl pkey"),
+    "damaged": ("damaged", "key", ": {damaged} and {key} must be PEM files"),
+    "another's key": ("certificate", "other", ": {other} is not the private key"),
+}
+"""The files of certificate and key, and the beginning of the problem."""
 
 
-def test_a_file_in_der_is_told_how_to_become_pem(identity, tmp_path):
-    der = tmp_path / "server.der"
-    der.write_bytes(ssl.PEM_cert_to_DER_cert(identity.certificate.read_text()))
-
-    assert "holds no certificate: it looks like DER; openssl x509 -inform der" in problem(der, identity.key)
-    assert "holds no private key: it looks like DER; openssl pkey" in problem(identity.certificate, der)
-
-
-def test_a_damaged_file_is_told_with_both_names(identity, tmp_path):
-    damaged = tmp_path / "damaged.pem"
-    damaged.write_text("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n")
-
-    assert "must be PEM files" in problem(damaged, identity.key)
-
-
-def test_a_key_of_another_certificate_is_named(certificates, identity):
-    other = certificates.issue("another")
-
-    assert f"{other.key} is not the private key" in problem(identity.certificate, other.key)
+@pytest.mark.parametrize(("certificate", "key", "text"), UNUSABLE.values(), ids=list(UNUSABLE))
+def test_files_that_cannot_be_used_are_named(identity, certificates, tmp_path, certificate, key, text):
+    contents = {
+        "text": b"hello",
+        "der": ssl.PEM_cert_to_DER_cert(identity.certificate.read_text()),
+        "damaged": b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    files = {name: tmp_path / name for name in ("absent", *contents)}
+    files |= {"certificate": identity.certificate, "key": identity.key}
+    files["other"] = certificates.issue("another").key
+    assert problem(files[certificate], files[key]).startswith(PLACE + text.format_map(files))
 
 
 @pytest.fixture(params=[PrivateFormat.PKCS8, PrivateFormat.TraditionalOpenSSL], ids=["pkcs8", "openssl"])

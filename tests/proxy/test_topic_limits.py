@@ -40,15 +40,6 @@ def test_bounds_are_merged_as_the_broker_merges_them(described, before, after):
     assert (limits.before_max_ms, limits.after_max_ms) == (before, after)
 
 
-def test_what_is_not_said_is_kafkas_default():
-    assert topic_limits({}) == TopicLimits()
-
-
-def test_the_size_of_a_decompressed_record_is_limited_where_the_broker_says_so():
-    assert topic_limits({}).max_decompressed_message_bytes is None
-    assert topic_limits({"max.decompressed.message.bytes": "9"}).max_decompressed_message_bytes == 9
-
-
 ON_KAFKA_4 = {
     "nobody set anything": ({AFTER: LONG_MAX, BEFORE: LONG_MAX}, {AFTER, BEFORE}, None, HOUR_MS),
     "a topic's own limit stays": ({AFTER: "7000", BEFORE: LONG_MAX}, {BEFORE}, None, 7000),
@@ -69,22 +60,22 @@ def test_a_topic_on_kafka_4_keeps_what_was_set_and_gets_an_hour_where_nothing_wa
     assert limits.max_message_bytes == 10
 
 
-def test_log_append_time_is_read():
-    limits = topic_limits({"message.timestamp.type": "LogAppendTime"})
+READ = [
+    ({}, TopicLimits()),
+    ({"max.decompressed.message.bytes": "9"}, TopicLimits(max_decompressed_message_bytes=9)),
+    ({"message.timestamp.type": "LogAppendTime"}, TopicLimits(TimestampType.LOG_APPEND_TIME)),
+    ({"max.message.bytes": "10"}, TopicLimits(max_message_bytes=10)),
+    ({"cleanup.policy": "delete"}, TopicLimits()),
+    ({"cleanup.policy": ""}, TopicLimits()),
+    ({"cleanup.policy": "compact"}, TopicLimits(is_compacted=True)),
+    ({"cleanup.policy": "compact,delete"}, TopicLimits(is_compacted=True)),
+    ({"cleanup.policy": "delete, compact"}, TopicLimits(is_compacted=True)),
+]
 
-    assert limits.timestamp_type is TimestampType.LOG_APPEND_TIME
 
-
-@pytest.mark.parametrize(
-    ("policy", "is_compacted"),
-    [("delete", False), ("compact", True), ("compact,delete", True), ("delete, compact", True), ("", False)],
-)
-def test_cleanup_policies_are_read(policy, is_compacted):
-    assert topic_limits({"cleanup.policy": policy}).is_compacted is is_compacted
-
-
-def test_the_largest_message_is_read():
-    assert topic_limits({"max.message.bytes": "10"}).max_message_bytes == 10
+@pytest.mark.parametrize(("described", "limits"), READ)
+def test_each_setting_is_read_and_what_is_not_said_is_kafkas_default(described, limits):
+    assert topic_limits(described) == limits
 
 
 @pytest.mark.parametrize(

@@ -32,9 +32,7 @@ async def test_it_is_sent_on_once_the_view_has_the_name():
         await until(lambda: the.relay._session.is_judging)
         the.views.renew(NAMED)
         assert await the.broker_gets(len(asked())) == asked()
-        said = produced({"new": {0: accepted()}}, version=13)
-        await the.broker_sends(said)
-        assert await the.client_gets(len(said)) == said
+        await the.is_told(produced({"new": {0: accepted()}}, version=13))
 
 
 @pytest.mark.parametrize("acks", [0, -1])

@@ -11,6 +11,7 @@ import structlog
 
 from tests.config.files import config_of
 from tests.kit.clocks import MovedClock
+from tests.proxy.running import file_for
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import AdminConnection
@@ -222,12 +223,8 @@ async def test_a_node_id_beyond_the_ports_names_the_remedy_and_an_offset_is_one(
             (line,) = [line for line in proxy.log if line["event"] == "broker_not_served"]
             assert "first_id to the lowest node id" in line["error"]
             assert "brokers.host" in line["error"]
-        file = tmp_path / "tsproxy.yaml"
-        file.write_text(
-            f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-            "listeners: [{ bind: '127.0.0.1:0', brokers: { first_id: 1001 } }]\n"
-        )
-        async with RunningProxy(config=file) as proxy:
+        listener = "{ bind: '127.0.0.1:0', brokers: { first_id: 1001 } }"
+        async with RunningProxy(config=file_for(kafka, tmp_path, listener)) as proxy:
             assert proxy.facts["brokers"]["default"].keys() == {"1001"}
 
 

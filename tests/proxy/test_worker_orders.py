@@ -1,11 +1,9 @@
 """A worker says that it has heard an order. One whose orders crash drains, and its log says why."""
 
 import asyncio
-import socket
 
 from structlog.testing import capture_logs
 
-from tsproxy.proxy.workers.channel import Channel
 from tsproxy.proxy.workers.worker import _obey
 
 
@@ -19,18 +17,15 @@ class Slow:
         pass
 
 
-async def test_a_worker_says_that_it_has_heard_an_order_before_it_answers():
+async def test_a_worker_says_that_it_has_heard_an_order_before_it_answers(channels):
     """A report may take long on a machine that is overloaded. No worker is killed for that."""
-    here, there = socket.socketpair()
-    channel, supervisor = await Channel.over(here), await Channel.over(there)
+    supervisor, channel = channels
     supervisor.send({"order": "report", "id": 1})
     obeying = asyncio.create_task(_obey(channel, Slow()))
     async with asyncio.timeout(30):
         assert await anext(supervisor.lines()) == {"event": "heard"}
     obeying.cancel()
     await asyncio.gather(obeying, return_exceptions=True)
-    await channel.close()
-    await supervisor.close()
 
 
 class NoMemory:
@@ -45,9 +40,8 @@ class NoMemory:
         self.is_closed = True
 
 
-async def test_orders_that_crash_are_logged_and_the_worker_drains():
-    here, there = socket.socketpair()
-    channel, supervisor = await Channel.over(here), await Channel.over(there)
+async def test_orders_that_crash_are_logged_and_the_worker_drains(channels):
+    supervisor, channel = channels
     proxy = NoMemory()
     supervisor.send({"order": "report", "id": 1})
     with capture_logs() as logged:
@@ -56,5 +50,3 @@ async def test_orders_that_crash_are_logged_and_the_worker_drains():
     assert proxy.is_closed
     assert [(each["event"], each["error"]) for each in logged] == [("orders_crashed", "MemoryError")]
     assert logged[0]["frames"][-1].endswith("report")
-    await channel.close()
-    await supervisor.close()

@@ -3,10 +3,8 @@
 import asyncio
 import os
 import signal
-import socket
 from collections import Counter
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,15 +14,16 @@ from confluent_kafka import Producer
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from tests.full_only import variations
+from tests.kit.client import connections
 from tests.kit.topics import values_of
 from tests.planted import traces
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS, LoopName
 from tests.proxy.running import (
-    HOST,
     TWO,
-    command,
     events,
+    file_for,
+    is_answered,
     page,
     pids,
     series,
@@ -35,9 +34,6 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.admin.report import NOTHING, Report
 from tsproxy.proxy.metrics.totals import families_now, rows
-from tsproxy.proxy.workers.channel import Channel
-from tsproxy.proxy.workers.member import Member
-from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
 
@@ -95,13 +91,8 @@ async def test_two_workers_share_the_connections_and_their_metrics_and_logs_add_
 async def test_no_secret_stands_in_the_arguments_of_any_process(kafka_440, tmp_path):
     """Everybody on the machine can read these. One secret comes from a variable, one from the file itself."""
     secrets = {"token": "planted-token-of-a-variable", "salt": "planted-salt-of-the-file"}
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-        "listeners: [{ bind: 127.0.0.1:0 }]\n"
-        "admin: { token: '${TOKEN}' }\n"
-        f"decisions: {{ privacy: {{ addresses: hash, salt: {secrets['salt']} }} }}\n"
-    )
+    privacy = f"decisions: {{ privacy: {{ addresses: hash, salt: {secrets['salt']} }} }}\n"
+    file = file_for(kafka_440, tmp_path, more="admin: { token: '${TOKEN}' }\n" + privacy)
     environment = {"TOKEN": secrets["token"]}
     async with RunningProxy(config=file, arguments=TWO, environment=environment) as proxy:
         supervisor, *workers = (Path(f"/proc/{pid}") for pid in (proxy.pid, *pids(proxy).values()))
@@ -222,15 +213,12 @@ async def test_a_killed_supervisor_leaves_no_worker(kafka_440):
     await proxy.__aenter__()
     workers = pids(proxy)
     assert len(set(workers.values())) == 2
-    host, _, port = proxy.bootstrap_servers.rpartition(":")
-    ends = [await asyncio.open_connection(host, int(port)) for _ in range(8)]
-    await proxy.kill()
+    async with connections(proxy.bootstrap_servers, 8):
+        await proxy.kill()
 
-    await until(lambda: not any(is_alive(pid) for pid in workers.values()))
-    await until(lambda: events(proxy).count("worker_stopped") == 2)
+        await until(lambda: not any(is_alive(pid) for pid in workers.values()))
+        await until(lambda: events(proxy).count("worker_stopped") == 2)
     assert events(proxy).count("supervisor_lost") == 2
-    for _, writer in ends:
-        writer.close()
     await proxy.__aexit__(None, None, None)
 
 
@@ -238,7 +226,7 @@ async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_4
     """As a service manager that signals the whole group does; only a second one to the supervisor hurries."""
     await kafka_440.create_topic(topic)
     async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
-        reader, writer = await waiting_consumer(proxy, topic, 2_000)
+        client = await waiting_consumer(proxy, topic, 2_000)
         for pid in (proxy.pid, *pids(proxy).values()):
             os.kill(pid, signal.SIGTERM)
         await until(lambda: events(proxy).count("drain_started") == 2)
@@ -246,9 +234,8 @@ async def test_signals_to_every_process_at_once_do_not_cut_a_drain_short(kafka_4
             with suppress(ProcessLookupError):  # the worker that owes nothing may have ended
                 os.kill(pid, signal.SIGTERM)
 
-        size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 20), "big")
-        assert (await reader.readexactly(size))[:4] == (77).to_bytes(4, "big")
-        writer.close()
+        assert await is_answered(client)
+        client.close()
         assert await proxy.wait() == 0
 
     assert proxy.log[-1]["connections_aborted"] == 0
@@ -262,89 +249,28 @@ async def test_a_worker_that_was_told_to_end_by_itself_is_followed_by_another(ka
     assert not any(line.get("event") == "not_json" for line in proxy.log)
 
 
-run_two = partial(command, "run", "--log-format", "json", *TWO)
+async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is_ordered_to(member, worker):
+    async def hear_all():
+        async for line in member._channel.lines():
+            member._receive(line)
+
+    heard, orders = asyncio.create_task(hear_all()), worker.lines()
+    member.commit(None)
+    obeyed = asyncio.create_task(member.has_committed())
+    assert await anext(orders) == {"order": "commit"}
+    asked = await anext(orders)
+    assert not obeyed.done()
+    worker.send({"event": "report", "id": asked["id"], "report": NOTHING.as_line()})
+    await obeyed
+    await worker.close()
+    await heard
 
 
-@pytest.fixture
-def taken():
-    """A port that somebody listens on who would share it with any process of this user."""
-    with socket.socket() as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        listening.bind((HOST, free_ports(1)[0]))
-        listening.listen()
-        yield listening.getsockname()[1]
-
-
-def test_a_bootstrap_port_in_use_is_told_in_a_sentence(taken, tmp_path):
-    ended = run_two(
-        *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:{taken}", "--admin", "off", "--decisions", tmp_path)
-    )
-
-    assert ended.returncode == 1
-    assert ended.stderr == (
-        f"tsproxy: cannot listen on {HOST}:{taken}: another program listens there: stop it or choose another "
-        "port\n"
-    )
-
-
-def test_a_brokers_port_in_use_is_told_before_anybody_is_served(taken, tmp_path):
-    ended = run_two(
-        *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:{taken - 5}"),
-        *("--admin", "off", "--decisions", tmp_path),
-    )
-
-    assert ended.returncode == 1
-    assert f"cannot listen on {HOST}:{taken}: another program listens there" in ended.stderr
-    assert "choose another ports_from or a smaller count" in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-def test_what_keeps_a_worker_from_running_ends_the_start_with_its_sentence(tmp_path):
-    (tmp_path / "file").write_text("")
-    ended = run_two(
-        *("--upstream", f"{HOST}:9", "--listen", f"{HOST}:0", "--admin", "off"),
-        *("--decisions", tmp_path / "file"),
-    )
-
-    assert ended.returncode == 1
-    last = ended.stderr.splitlines()[-1]
-    assert last.startswith(f"tsproxy: decisions.directory: {tmp_path}/file cannot be written: ")
-    assert ended.stderr.count("tsproxy: ") == 1
-    assert "supervisor_lost" not in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
-async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is_ordered_to():
-    ours, theirs = socket.socketpair()
-    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
-    member._channel, worker = await Channel.over(ours), await Channel.over(theirs)
-    heard = asyncio.create_task(_hear_all(member))
-    orders = worker.lines()
-    try:
-        member.commit(None)
-        obeyed = asyncio.create_task(member.has_committed())
-        assert await anext(orders) == {"order": "commit"}
-        asked = await anext(orders)
-        assert not obeyed.done()
-        worker.send({"event": "report", "id": asked["id"], "report": NOTHING.as_line()})
-        await obeyed
-    finally:
-        await worker.close()
-        await heard
-        await member._channel.close()
-
-
-async def test_a_count_that_a_report_lacks_stays_as_it_was():
+async def test_a_count_that_a_report_lacks_stays_as_it_was(member):
     """A worker without a free descriptor cannot read its own CPU time: the sum of all workers fell."""
-    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
     counter, gauge = CounterMetricFamily("cpu", "", 7), GaugeMetricFamily("fds", "", 3)
     for families in ([counter, gauge], []):
         report = Report((), families_now(families)).as_line()
         member._receive({"event": "report", "report": report})
     assert rows(member.known.families, "cpu_total") == [({}, 7)]
     assert rows(member.known.families, "fds") == []
-
-
-async def _hear_all(member):
-    async for line in member._channel.lines():
-        member._receive(line)

@@ -49,6 +49,16 @@ class Wire:
     async def broker_gets(self, size):
         return await _exactly(self.broker, size)
 
+    async def asks(self, data):
+        """The client's bytes reach the broker as they are."""
+        await self.client_sends(data)
+        assert await self.broker_gets(len(data)) == data
+
+    async def is_told(self, data):
+        """The broker's bytes reach the client as they are."""
+        await self.broker_sends(data)
+        assert await self.client_gets(len(data)) == data
+
     async def client_gets_rest(self):
         """All up to the end of the connection."""
         return await _rest(self.client)

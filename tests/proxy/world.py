@@ -3,16 +3,21 @@
 import asyncio
 import inspect
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.decisions.totals import Totals
 from tsproxy.proxy.connections.context import ConnectionContext
+from tsproxy.proxy.connections.judge_pool import JudgePool
+from tsproxy.proxy.connections.offload import DECODERS
+from tsproxy.proxy.daemon_threads import DaemonThreads
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe import Buffers
+from tsproxy.session.throttle import Throttle
 
 PATIENCE_S = 120
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.05
@@ -47,6 +52,9 @@ class World:
     metrics: Metrics = field(default_factory=Metrics)
     buffers: Buffers = field(default_factory=Buffers)
     limits: ProcessLimits = field(default_factory=lambda: ProcessLimits(ConnectionLimits(), Clock()))
+    throttle: Throttle = field(default_factory=Throttle)
+    judges: JudgePool = field(default_factory=JudgePool)
+    decoders: Executor = field(default_factory=lambda: DaemonThreads(DECODERS, "decoder"))
 
     @property
     def surroundings(self):
@@ -61,6 +69,9 @@ class World:
             lambda node_id, _: self.nodes.append(node_id),
             self.limits,
             self.buffers,
+            throttle=self.throttle,
+            judges=self.judges,
+            decoders=self.decoders,
         )
 
     def metric(self, line):

@@ -107,7 +107,7 @@ async def test_a_broker_without_a_port_is_left_out_and_the_others_serve(three_br
     kafka = three_brokers
     await kafka.create_topic(topic, partitions=6, replication=1)
     zero_to_two = "brokers: { ports_from: 0, count: 3 }"
-    config = file_for(kafka, tmp_path, f"bind: '127.0.0.1:0', {zero_to_two}")
+    config = file_for(kafka, tmp_path, f"{{ bind: '127.0.0.1:0', {zero_to_two} }}")
     admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
     await admin.start()
     direct = await partitions_of(admin, topic)

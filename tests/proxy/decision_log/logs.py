@@ -3,6 +3,7 @@
 import json
 
 from tests.kit.clocks import HandClock
+from tests.proxy.world import until
 from tsproxy.config.settings import Decisions, Retention
 from tsproxy.proxy.decision_log.files import DecisionFiles
 
@@ -25,6 +26,13 @@ def settings_of(folder, *, every_ms=HOUR_MS, size_bytes=1 << 20, sync_every_ms=N
 def files_in(folder, *, clock=None, boot="boot.9", ages_by=None, **settings):
     clock = clock or HandClock()
     return DecisionFiles(settings_of(folder, **settings), "proxy/1", boot, clock, ages_by or clock.now_ms)
+
+
+async def begin(files):
+    """They are written to, and have their first line."""
+    files.start()
+    files.put([{"n": 1}])
+    await until(lambda: files.written == 1)
 
 
 def names(folder):

@@ -12,7 +12,7 @@ import structlog
 
 from tests.kit.clocks import HandClock
 from tests.proxy.decision_log.conftest import ROOM_BYTES
-from tests.proxy.decision_log.logs import HOUR_MS, files_in, lines, names
+from tests.proxy.decision_log.logs import HOUR_MS, begin, files_in, lines, names
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.proxy.decision_log import files as files_room
@@ -25,26 +25,6 @@ async def script(text, folder):
     return await asyncio.create_subprocess_exec(
         sys.executable, "-c", text, str(folder), cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
-
-
-async def test_a_full_disk_is_told_of_waited_for_and_costs_no_line(small_disk, tmp_path, monkeypatch):
-    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
-    ballast = small_disk / "ballast"
-    files = files_in(small_disk / "log")
-    with structlog.testing.capture_logs() as told:
-        files.start()
-        ballast.write_bytes(b"x" * (ROOM_BYTES - 8 * 1024))
-        files.put([{"n": n, "pad": "x" * 500} for n in range(40)])
-        await until(files.problem)
-        assert "No space left on device" in files.problem()
-        ballast.unlink()
-        await until(lambda: files.written == 40)
-        await until(lambda: files.problem() is None)  # the thread says so after it has written
-        assert files.stop(10)
-
-    assert [line["event"] for line in told] == ["decision_log_stopped", "decision_log_resumed"]
-    assert [line["n"] for line in lines(small_disk / "log")] == list(range(40))
-    assert files.dropped == 0
 
 
 async def test_a_full_disk_is_told_of_before_a_line_needs_it(small_disk, monkeypatch):
@@ -89,42 +69,6 @@ async def test_on_a_full_disk_the_files_that_are_too_old_are_the_room(small_disk
     assert files.dropped == 0
 
 
-async def test_a_disk_that_stays_full_leaves_a_readable_file_and_the_right_counts(small_disk):
-    files = files_in(small_disk)
-    files.start()
-    files.put([{"n": n, "pad": "x" * 500} for n in range(400)])
-    await until(files.problem)
-    assert files.stop(10)
-
-    found = [line["n"] for line in lines(small_disk)]
-    assert found == list(range(len(found)))
-    assert 0 < len(found) < 400
-    assert (files.written, files.dropped) == (len(found), 400 - len(found))
-
-
-async def test_a_disk_that_becomes_read_only_is_told_of_and_waited_for(small_disk, monkeypatch):
-    """Another disk is mounted over it, since the system makes none read-only that is written to."""
-    monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
-    files = files_in(small_disk)
-    with structlog.testing.capture_logs() as told:
-        files.start()
-        files.put([{"n": 1}])
-        await until(lambda: files.written == 1)
-        with mounted("-t", "tmpfs", "-o", "ro", "tmpfs", small_disk):
-            files.put([{"n": 2}, {"n": 3}])
-            await until(files.problem)
-            assert "Read-only file system" in files.problem()
-        await until(lambda: files.written == 3)
-        await until(lambda: files.problem() is None)  # the thread says so after it has written
-        assert files.stop(10)
-
-    events = ["decision_file_removed", "decision_log_stopped", "decision_log_resumed"]
-    assert [line["event"] for line in told] == events
-    assert [line["n"] for line in lines(small_disk)] == [2, 3]
-    assert [line["n"] for line in lines(small_disk, "*.open")] == [1], "a proxy that tidies closes it"
-    assert files.dropped == 0
-
-
 async def test_a_disk_that_vanishes_and_comes_back_costs_no_line(small_disk, tmp_path):
     """Meanwhile the lines are in the folder below it."""
     disk, folder = small_disk, tmp_path / "decisions"
@@ -132,9 +76,7 @@ async def test_a_disk_that_vanishes_and_comes_back_costs_no_line(small_disk, tmp
     files = files_in(folder)
     with structlog.testing.capture_logs() as told:
         with mounted("--bind", disk, folder):
-            files.start()
-            files.put([{"n": 1}])
-            await until(lambda: files.written == 1)
+            await begin(files)
         files.put([{"n": 2}])
         await until(lambda: files.written == 2)
         with mounted("--bind", disk, folder):

@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from tests.kit.clocks import HandClock
-from tests.proxy.decision_log.logs import MINUTE_MS, files_in, lines, names
+from tests.proxy.decision_log.logs import MINUTE_MS, begin, files_in, lines, names
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import Lines
@@ -51,9 +51,7 @@ async def test_a_file_that_is_full_is_closed_and_the_next_one_begun(tmp_path):
 async def test_a_file_that_is_old_is_closed_though_nothing_more_comes(tmp_path):
     clock = HandClock()
     files = files_in(tmp_path, every_ms=50, clock=clock)
-    files.start()
-    files.put([{"n": 1}])
-    await until(lambda: files.written == 1)
+    await begin(files)
     clock.ms += 51
 
     await until(lambda: len(list(tmp_path.glob("*.jsonl"))) == 1)
@@ -81,9 +79,7 @@ async def test_a_file_that_cannot_be_opened_is_tried_again_at_the_retries_pace(t
         return opened(path, *how)
 
     files = files_in(tmp_path, every_ms=50, clock=clock)
-    files.start()
-    files.put([{"n": 1}])
-    await until(lambda: files.written == 1)
+    await begin(files)
     monkeypatch.setattr(os, "open", without_descriptors)
     clock.ms += 51
     await until(files.problem)
@@ -110,9 +106,7 @@ async def test_when_no_file_can_be_opened_the_folder_is_tidied_first(tmp_path, m
     monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     monkeypatch.setattr(os, "open", on_a_full_disk)
     files = files_in(tmp_path, every_ms=50, clock=clock, retention=Retention(None, 1))
-    files.start()
-    files.put([{"n": 1}])
-    await until(lambda: files.written == 1)
+    await begin(files)
     clock.ms += 51
     await until(files.problem)
     clock.ms += MINUTE_MS
@@ -156,9 +150,7 @@ async def test_a_file_that_somebody_took_away_is_told_of_and_followed_by_a_new_o
 ):
     folder = tmp_path / "decisions"
     files = files_in(folder)
-    files.start()
-    files.put([{"n": 1}])
-    await until(lambda: files.written == 1)
+    await begin(files)
     happens(folder)
     with structlog.testing.capture_logs() as told:
         files.put([{"n": 2}])
@@ -178,9 +170,7 @@ async def test_what_was_written_is_forced_to_the_disk_as_often_as_configured(tmp
     clock = HandClock()
     files = files_in(tmp_path, clock=clock, sync_every_ms=10)
     monkeypatch.setattr(os, "fsync", noting)
-    files.start()
-    files.put([{"n": 1}])
-    await until(lambda: files.written == 1)
+    await begin(files)
     assert synced == []
     clock.ms += 10
     files.put([{"n": 2}])
@@ -258,9 +248,7 @@ async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_th
     write = os.write
     files = files_in(tmp_path)
     with structlog.testing.capture_logs() as logs:
-        files.start()
-        files.put([{"n": 1}])
-        await until(lambda: files.written == 1)
+        await begin(files)
         monkeypatch.setattr(os, "write", _taking_five_bytes_then_rejecting(write))
         files.put([{"n": 2, "pad": "x" * 50}])
         await until(files.problem)
@@ -278,9 +266,7 @@ async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_th
 async def test_a_disk_that_rejects_to_the_end_does_not_keep_the_proxy_from_stopping(tmp_path, monkeypatch):
     write = os.write
     files = files_in(tmp_path)
-    files.start()
-    files.put([{"n": 1}])
-    await until(lambda: files.written == 1)
+    await begin(files)
     monkeypatch.setattr(os, "write", _taking_five_bytes_then_rejecting(write))
     files.put([{"n": 2}, {"n": 3}])
     await until(files.problem)
