@@ -59,15 +59,16 @@ class Watched(RawClient):
                 self._ended = effect.text
 
     async def names(self):
-        """(the topic that the broker lets it write to, the principal that the session books)."""
+        """(whose topic the broker lets it write to, the principal that the session books). None: nobody's."""
         self._booked.clear()
         asked = produce({topic: {0: batch([_now_ms()])} for topic in self._topics}, version=8)
         answered = k00_produce.read_response(8, (await self.frame(asked))[4:])
         codes = {topic.name: topic.partitions[0].error_code for topic in answered.topics}
         assert set(codes.values()) <= {0, 29}, codes
-        [mine] = [topic for topic, code in codes.items() if code == 0]
+        owners = [self._topics[topic] for topic, code in codes.items() if code == 0]
+        assert len(owners) <= 1, owners
         [principal] = set(self._booked)
-        return mine, principal
+        return owners[0] if owners else None, principal
 
 
 async def names(kafka, topics, mechanism, exchange, *, is_raw=False, claim="sub"):

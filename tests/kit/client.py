@@ -9,7 +9,6 @@ import itertools
 import json
 import struct
 import time
-from dataclasses import dataclass, replace
 
 from tests.session.messages import METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, produce, request
 from tests.wire.batches import batch
@@ -38,48 +37,37 @@ async def bearer(token):
         yield b"\x01"
 
 
-@dataclass(frozen=True)
-class ScramFirst:
-    """The client's first message in its pieces; `extensions` as (key, value), in their order."""
-
-    name: str
-    extensions: tuple[tuple[str, str], ...] = ()
-    authzid: str = ""
-    reserved: str = ""
-    nonce: str = "fyko-d2lbbFgONRv9qkxdawL"
-    order: tuple[str, ...] = ()
-    """Each key once, as the broker signs them."""
-
-    def orders(self):
-        """The same in every order in which a broker may write its extensions anew: that of a map of Java's,
-        which is another one in each process (`Map.copyOf`)."""
-        keys = sorted({key for key, _ in self.extensions})
-        return [replace(self, order=order) for order in itertools.permutations(keys)]
-
-    def message(self):
-        authzid = f"a={self.authzid}" if self.authzid else ""
-        written = "".join(f",{key}={value}" for key, value in self.extensions)
-        return f"n,{authzid},{self.reserved}n={self.name},r={self.nonce}{written}".encode()
-
-    def signed(self):
-        """`ScramMessages.ClientFirstMessage.clientFirstMessageBare`: of each key the last value."""
-        values = dict(self.extensions)
-        written = "".join(f",{key}={values[key]}" for key in self.order or values)
-        return f"n={self.name},r={self.nonce}{written}"
+def scram_first(name, extensions=""):
+    """The client's first message. `extensions` is such as `,tokenauth=true`."""
+    return f"n,,n={name},r=fyko-d2lbbFgONRv9qkxdawL{extensions}"
 
 
-async def scram(mechanism, first, password, *, behind=""):
-    """`first`: a `ScramFirst`, or a name. `behind`: extensions of the last message, such as `,n=admin`, which
-    nobody signs."""
-    first = ScramFirst(first) if isinstance(first, str) else first
+def scram_signed(first):
+    """The texts that a broker may sign of this message (`ClientFirstMessage.clientFirstMessageBare`).
+
+    They have the last value of each extension, in the order of a map of Java's: it differs between processes.
+    """
+    parts = first.split(",")[2:]
+    name, nonce, *extensions = parts[1:] if first.startswith("n,,m=") else parts
+    values = dict(extension.split("=", 1) for extension in extensions)
+    written = (f"{key}={value}" for key, value in values.items())
+    return [",".join((name, nonce, *order)) for order in itertools.permutations(written)]
+
+
+async def scram(mechanism, name, password, *, first="", signed="", behind=""):
+    """`first`: the first message, if it is an odd one, and `signed` the text that the broker signs of it.
+    `behind`: extensions of the last message, such as `,n=admin`, which nobody signs."""
+    first = first or scram_first(name)
     digest = HASHES[mechanism]
-    challenge = (yield first.message()).decode()
+    challenge = (yield first.encode("latin-1")).decode()
     facts = dict(piece.split("=", 1) for piece in challenge.split(","))
     salt, iterations = base64.b64decode(facts["s"]), int(facts["i"])
     salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
     key = _mac(digest, salted, "Client Key")
     bare = f"c=biws,r={facts['r']}"
-    signature = _mac(digest, hashlib.new(digest, key).digest(), f"{first.signed()},{challenge},{bare}")
+    signature = _mac(
+        digest, hashlib.new(digest, key).digest(), f"{signed or scram_signed(first)[0]},{challenge},{bare}"
+    )
     proof = base64.b64encode(bytes(a ^ b for a, b in zip(key, signature, strict=True))).decode()
     yield f"{bare}{behind},p={proof}".encode()
 

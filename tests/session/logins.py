@@ -72,7 +72,7 @@ def log_in(session, mechanism, tokens, version=1):
 def jwt(claims, signature=b"c2ln"):
     """A JWT of these claims, which may be a text as well. Its signature is the broker's to check."""
     text = claims if isinstance(claims, bytes) else json.dumps(claims).encode()
-    return b"e30." + base64.urlsafe_b64encode(text).rstrip(b"=") + b"." + signature
+    return b"eyJhbGciOiJub25lIn0." + base64.urlsafe_b64encode(text).rstrip(b"=") + b"." + signature
 
 
 def initial(token, head=b"n,,", tail=b"\x01"):
