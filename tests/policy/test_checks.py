@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from tests.policy.test_fast_path import AHEAD
 from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged
-from tests.session.conversation import PEER, Conversation, booked, broker, client, to_broker, to_client
+from tests.session.conversation import (
+    PEER,
+    Conversation,
+    booked,
+    client,
+    forwarded,
+    returned,
+    to_client,
+)
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.custom_rule import CustomRule
@@ -88,8 +96,8 @@ def test_a_session_with_native_code_rejects_by_a_new_row_however_much_it_forward
     for number in (1, 2, 3):
         asked = produce({"t": {0: batch([NOW_MS])}}, correlation_id=number)
         said = produced({"t": {0: accepted()}}, correlation_id=number)
-        conversation = conversation >> client(asked) << to_broker(asked)
-        conversation = conversation >> broker(said) << to_client(said) << booked("accepted")
+        conversation = conversation >> forwarded(asked)
+        conversation = conversation >> returned(said) << booked("accepted")
     for number in (4, 5, 6):
         asked = produce({"t": {0: batch([ODD])}}, correlation_id=number)
         said = produced({"t": {0: {"error_code": ErrorCode.INVALID_TIMESTAMP}}}, correlation_id=number)

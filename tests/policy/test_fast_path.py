@@ -1,8 +1,10 @@
 """The bounds of the fast path are never wider than any limit that holds. A rejection is repeated for batches
 with the same limits and words, and for no others."""
 
+import sys
 from array import array
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -82,6 +84,11 @@ ROWS = {
     "with bounds that are none": (own(Bounded("1", 2)), None),
     "with bounds below 0": (own(Bounded(3, -1)), None),
     "with bounds that raise": (own(Bounded()), None),
+    "with bounds that leave": (own(SimpleNamespace(bounds=sys.exit)), None),
+    "with one bound": (own(Bounded(1)), None),
+    # They ended the session of each client, behind a batch that was forwarded.
+    "with bounds beyond Kafka's longs": (own(Bounded(10**30, None)), None),
+    "with a bound of one more than they hold": (own(Bounded(None, 2**63)), None),
 }
 
 

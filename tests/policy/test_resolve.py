@@ -88,14 +88,10 @@ OTHERS = {
 }
 
 
-@pytest.mark.parametrize("match", FITTING.values(), ids=FITTING)
-def test_a_rule_fits(match):
-    assert resolved(Policy(rules=(rule(**match),))).rule == "own"
-
-
-@pytest.mark.parametrize("match", OTHERS.values(), ids=OTHERS)
-def test_a_rule_does_not_fit(match):
-    assert resolved(Policy(rules=(rule(**match),))).rule == TOPIC_LIMITS
+@pytest.mark.parametrize("name", [*FITTING, *OTHERS])
+def test_whom_a_rule_fits(name):
+    policy = Policy(rules=(rule(**(FITTING | OTHERS)[name]),))
+    assert resolved(policy).rule == ("own" if name in FITTING else TOPIC_LIMITS)
 
 
 @pytest.mark.parametrize("field", ["client_ids", "principals", "client_software"])
@@ -219,37 +215,35 @@ def test_what_else_the_topic_says_stays():
         assert limits.max_message_bytes == 1000
 
 
-def test_the_files_side_of_stricter_holds_while_a_topic_is_not_known():
-    policy = Policy(
-        limits_from=LimitsFrom.STRICTER,
-        defaults=RuleSettings(after=TimeLimit(5)),
-        candidate=RuleSettings(after=TimeLimit(1)),
-    )
+AFTER_5, AFTER_7 = RuleSettings(after=TimeLimit(5)), RuleSettings(after=TimeLimit(7))
+NOT_KNOWN = {
+    "the range is the brokers' business": (Policy(clock_tolerance_ms=3), None, False),
+    "the file's side of stricter": (
+        Policy(limits_from=LimitsFrom.STRICTER, defaults=AFTER_5, candidate=RuleSettings(after=TimeLimit(1))),
+        (None, 5),
+        False,
+    ),
+    "a rule's own bound": (Policy(rules=(rule(settings=AFTER_7),)), (None, 7), False),
+    "the draft": (
+        Policy(rules=(rule(settings=RuleSettings(preset=Preset.KIP_937_DRAFT)),)),
+        (None, HOUR_MS),
+        False,
+    ),
+    "the file needs no broker": (
+        Policy(limits_from=LimitsFrom.CONFIG, defaults=AFTER_5),
+        (None, 5),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("policy", "limits", "is_known"), NOT_KNOWN.values(), ids=NOT_KNOWN)
+def test_while_a_topic_is_not_known_these_limits_are_in_force(policy, limits, is_known):
     found = resolved(policy, known=None, on_kafka_4=None)
-    assert (bounds(found.limits), found.is_known, found.candidate) == ((None, 5), False, None)
-
-
-def test_while_a_topic_is_not_known_the_range_is_the_brokers_business():
-    found = resolved(Policy(clock_tolerance_ms=3), known=None, on_kafka_4=None)
-    assert (found.limits, found.candidate, found.is_known) == (None, None, False)
-
-
-def test_a_rules_own_bound_holds_even_while_the_topic_is_not_known():
-    policy = Policy(rules=(rule(settings=RuleSettings(after=TimeLimit(7))),))
-    found = resolved(policy, known=None, on_kafka_4=None)
-    assert (bounds(found.limits), found.is_known) == ((None, 7), False)
-    assert found.limits.max_message_bytes == 2**31 - 1, "how large a batch may be is the broker's business"
-
-
-def test_the_draft_needs_no_limits_of_the_topic():
-    policy = Policy(rules=(rule(settings=RuleSettings(preset=Preset.KIP_937_DRAFT)),))
-    assert bounds(resolved(policy, known=None, on_kafka_4=None).limits) == (None, HOUR_MS)
-
-
-def test_the_file_needs_no_broker():
-    policy = Policy(limits_from=LimitsFrom.CONFIG, defaults=RuleSettings(after=TimeLimit(5)))
-    assert resolved(policy, known=None, on_kafka_4=None).is_known
-    assert not policy.asks_broker
+    assert (bounds(found.limits), found.candidate, found.is_known) == (limits, None, is_known)
+    assert policy.asks_broker is not is_known
+    if limits is not None:
+        assert found.limits.max_message_bytes == 2**31 - 1, "its size is the broker's business"
 
 
 # -- The candidate ----------------------------------------------------------------------------------

@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS
+from tests.policy.verdicts import DAY_MS, HOUR_MS, NOW_MS
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP, TimestampType, wrap64
 from tsproxy.model.verdict import Reason, TopicLimits, reason_out_of_range
 from tsproxy.policy.timestamps import (
     is_out_of_range,
-    log_append_time_text,
-    out_of_range_text,
 )
 
 longs = st.one_of(
@@ -27,12 +25,6 @@ limits_ms = st.one_of(st.none(), st.integers(0, LONG_MAX), st.integers(0, 3), st
 
 
 # -- KIP-32 -----------------------------------------------------------------------------------------
-
-
-@given(limits_ms, limits_ms, st.integers(0, 2**45))
-def test_a_record_without_a_timestamp_is_never_out_of_range(before, after, now_ms):
-    limits = TopicLimits(before_max_ms=before, after_max_ms=after)
-    assert not is_out_of_range(NO_TIMESTAMP, limits, now_ms)
 
 
 @given(longs, limits_ms, limits_ms)
@@ -67,23 +59,6 @@ def test_the_check_is_the_brokers_except_in_one_hole(timestamp_ms, before, after
     assert is_out_of_range(timestamp_ms, limits, now_ms) is expected
 
 
-@pytest.mark.parametrize(
-    ("timestamp_ms", "limits", "is_out"),
-    [
-        (LONG_MIN + NOW_MS, TopicLimits(before_max_ms=0, after_max_ms=0), True),
-        (LONG_MIN + NOW_MS, TopicLimits(after_max_ms=0), False),
-        (LONG_MIN + NOW_MS - 1, TopicLimits(after_max_ms=HOUR_MS), True),
-        (LONG_MIN, TopicLimits(after_max_ms=HOUR_MS), True),
-        (LONG_MIN, TopicLimits(before_max_ms=HOUR_MS), False),
-        (LONG_MAX, TopicLimits(before_max_ms=0), False),
-        (LONG_MAX, TopicLimits(after_max_ms=HOUR_MS), True),
-    ],
-)
-def test_the_farthest_past_wraps_round_to_the_future(timestamp_ms, limits, is_out):
-    """As it does at a broker, which judges such a time by the limit for what lies ahead."""
-    assert is_out_of_range(timestamp_ms, limits, NOW_MS) is is_out
-
-
 @given(longs, limits_ms, limits_ms, st.integers(0, 2**45))
 def test_what_lies_inside_the_bounds_is_in_range(timestamp_ms, before, after, now_ms):
     limits = TopicLimits(before_max_ms=before, after_max_ms=after)
@@ -115,9 +90,6 @@ def test_wrapping_is_what_a_java_long_does(a, b):
     assert wrap64(a - b) == c_int64(a - b).value
 
 
-# -- Reasons and texts ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("timestamp_ms", "reason"),
     [
@@ -132,34 +104,3 @@ def test_wrapping_is_what_a_java_long_does(a, b):
 def test_the_reason_is_the_side_that_a_time_is_really_on(timestamp_ms, reason):
     """Only a broker with a clock of its own rejects the very millisecond: it is not ahead of ours."""
     assert reason_out_of_range(timestamp_ms, NOW_MS) is reason
-
-
-TEXTS = {
-    "both limits": (
-        LIMITS,
-        "Timestamp 5 of message with offset 3 is out of range. "
-        "The timestamp should be within [1767139200000, 1767229200000]",
-    ),
-    "nothing limits the past": (
-        TopicLimits(after_max_ms=HOUR_MS),
-        "Timestamp 5 of message with offset 3 is out of range. "
-        "The timestamp should be within [-9223370269629175807, 1767229200000]",
-    ),
-    "nothing limits the future, and the bound wraps": (
-        TopicLimits(before_max_ms=DAY_MS),
-        "Timestamp 5 of message with offset 3 is out of range. "
-        "The timestamp should be within [1767139200000, -9223370269629175809]",
-    ),
-}
-
-
-@pytest.mark.parametrize(("limits", "text"), TEXTS.values(), ids=TEXTS)
-def test_a_broker_words_it_so_with_numbers_and_without_a_full_stop(limits, text):
-    assert out_of_range_text(5, 3, limits, NOW_MS) == text
-
-
-def test_a_broker_words_a_bit_3_of_the_producers_so():
-    assert log_append_time_text("DefaultRecord(offset=0)") == (
-        "Invalid timestamp type in message DefaultRecord(offset=0). "
-        "Producer should not set timestamp type to LogAppendTime."
-    )

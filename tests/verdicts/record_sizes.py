@@ -18,6 +18,7 @@ from tests.verdicts.rows import (
     Expected,
     Row,
     Wire,
+    compressed_as,
     invalid_record,
     invalid_timestamp,
     limits,
@@ -80,11 +81,7 @@ def row(
     config: dict[str, str] = LIMITED,
     version: int | None = None,
 ) -> Row:
-    return Row("record size", name, Wire.SINCE_4_4, records, expected, config, version)
-
-
-def to(codec: int) -> dict[str, str]:
-    return {"compression.type": "uncompressed" if codec == Codec.NONE else Codec(codec).name.lower()}
+    return Row("record size", records, expected, config, name, Wire.SINCE_4_4, version)
 
 
 SIZES: Final = (
@@ -104,7 +101,7 @@ SIZES: Final = (
             f"{Codec(codec).name} to {Codec(target).name}",
             of(BAD, LARGE, codec=codec),
             invalid_timestamp(0) if codec == Codec.NONE else TOO_LARGE,
-            LIMITED | to(target),
+            LIMITED | compressed_as(target),
         )
         for codec, target in (
             (Codec.NONE, Codec.NONE),
@@ -149,7 +146,7 @@ SIZES: Final = (
             f"negative, to {Codec(target).name}",
             lying(-5),
             invalid_record("Invalid record size: -5 is negative."),
-            BOTH | to(target),
+            BOTH | compressed_as(target),
         )
         for target in (Codec.GZIP, Codec.ZSTD)
     ),

@@ -9,7 +9,7 @@ from typing import Final
 from rigs.differential.batches import Batch, Record, write_batch
 from rigs.differential.dialects import GOOD
 from rigs.differential.message_sets import Message, wrapper, write_messages
-from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
+from tsproxy.model.kafka import NO_TIMESTAMP, Codec, ErrorCode
 from tsproxy.model.verdict import TopicLimits
 
 SECOND: Final = 1000
@@ -56,19 +56,26 @@ def invalid_record(text: str, *culprits: int) -> Expected:
     return Expected(ErrorCode.INVALID_RECORD, culprits or None, text)
 
 
+def compressed_as(codec: int) -> dict[str, str]:
+    """The configuration of a topic that is stored so."""
+    return {"compression.type": "uncompressed" if codec == Codec.NONE else Codec(codec).name.lower()}
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One replay: `records(now_ms)` is sent to a topic with `config`, `expected` is the answer."""
+    """One replay: `records(now_ms)` is sent to a topic with `config`, and `expected` is the answer; `broker`
+    is that of brokers, if it is another. An exact row stands on a bound to the millisecond."""
 
     original: str
-    variant: str
-    wire: Wire
     records: Callable[[int], bytes] = field(repr=False)
     expected: Expected
     config: Mapping[str, str] = field(default_factory=dict)
+    variant: str = ""
+    wire: Wire = Wire.ANY
     version: int | None = None
     """None: the newest that both brokers speak (11), or 2 for messages of magic 0 and 1."""
-    transactional_id: str | None = None
+    broker: Expected | None = None
+    is_exact: bool = False
 
     @property
     def api_version(self) -> int:
@@ -92,8 +99,8 @@ def limits(before: int, after: int | None = None) -> dict[str, str]:
 KEEP: Final = {"retention.ms": "-1", "segment.ms": str(2**63 - 1)}
 """Times of all centuries must neither be retired nor roll a segment each."""
 
-SECOND_EACH_WAY: Final = limits(SECOND * TICK)
-FIVE_SECONDS_EACH_WAY: Final = limits(5 * SECOND * TICK)
+A_SECOND: Final = limits(SECOND * TICK)
+FIVE_SECONDS: Final = limits(5 * SECOND * TICK)
 APPEND_TIME: Final = {"message.timestamp.type": "LogAppendTime"}
 COMPACTED: Final = {"cleanup.policy": "compact"}
 

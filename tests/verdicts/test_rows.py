@@ -36,7 +36,7 @@ def test_all_53_cases_of_the_log_validator_are_accounted_for():
 
 def rejection(row: Row) -> Reject | None:
     """The reason for which the core would reject the row's records."""
-    request = RequestContext(row.api_version, -1, row.transactional_id is not None, NOW_MS, NOBODY)
+    request = RequestContext(row.api_version, -1, False, NOW_MS, NOBODY)
     config = NEWEST_DEFAULTS | row.config if row.wire is Wire.SINCE_4_4 else row.config
     view = View(topics={"t": topic_limits(config)})
     policy, work = of_anybody(view).of("t", NOW_MS), Work(view.limits)
@@ -82,7 +82,7 @@ async def answers_of(
         name = names[str(sorted(row.config.items()))]
         sent = [(name, 0, row.records(now_ms()))]
         version = TOPIC_IDS_FROM if by_id else row.api_version
-        (payload,) = line.ask([produce_frame(version, 1, sent, row.transactional_id, ids=ids)])
+        (payload,) = line.ask([produce_frame(version, 1, sent, ids=ids)])
         assert payload is not None, row.name
         answers.append(read_answers(version, payload, ids))
     line.close()
@@ -117,7 +117,7 @@ async def wrong_answers(
     found = await answers_of(kafka, rows, through_proxy=through_proxy, by_id=by_id)
     for row, answers in zip(rows, found, strict=True):
         (answer,) = answers.values()
-        expected = row.expected if through_proxy else (getattr(row, "broker", None) or row.expected)
+        expected = row.expected if through_proxy else (row.broker or row.expected)
         if (answer.error_code, told_culprits(row, expected)) != (
             expected.code,
             tuple(e.batch_index for e in answer.record_errors),
