@@ -95,16 +95,6 @@ def test_a_body_cut_short_is_a_decode_error_or_ends_behind_its_last_address(api_
 
 @each_message
 @a_few
-@given(body=st.binary(max_size=300))
-def test_whatever_comes_is_rewritten_or_a_decode_error(api_key, version, cls, body):
-    try:
-        rewrite(api_key, version, Reader(body), proxy_of)
-    except DecodeError:
-        return
-
-
-@each_message
-@a_few
 @given(data=st.data())
 def test_every_address_goes_through_the_map(api_key, version, cls, data):
     """One call for each node told, with what the broker said of it: there is no way around it."""

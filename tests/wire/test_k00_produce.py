@@ -138,17 +138,6 @@ def test_a_message_cut_anywhere_is_a_decode_error(version, data):
 
 @each_version
 @a_few
-@given(body=st.binary(max_size=200))
-def test_whatever_comes_is_a_message_or_a_decode_error(version, body):
-    for read_body in (read_request, read_response):
-        try:
-            read_body(version, body)
-        except DecodeError:
-            continue
-
-
-@each_version
-@a_few
 @given(data=st.data())
 def test_a_damaged_message_is_a_message_or_a_decode_error(version, data):
     body = bytearray(write_request(version, data.draw(requests(version))))

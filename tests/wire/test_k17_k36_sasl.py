@@ -8,7 +8,6 @@ from kio.index import load_request_schema, load_response_schema
 from tests.wire.entities import entities, written
 from tests.wire.strategies import a_few
 from tsproxy.wire import k17_k36_sasl
-from tsproxy.wire.primitives import DecodeError
 
 HANDSHAKE, AUTHENTICATE = 17, 36
 
@@ -32,17 +31,3 @@ def test_a_token_is_read_as_kio_writes_it(version, data):
     assert k17_k36_sasl.read_authenticate_request(version, written(asked)) == asked.auth_bytes
     expected = (said.error_code.value, said.auth_bytes)
     assert k17_k36_sasl.read_authenticate_response(version, written(said)) == expected
-
-
-@given(st.binary(max_size=40), st.integers(0, 2))
-def test_whatever_comes_is_read_or_a_decode_error(body, version):
-    for read in (
-        k17_k36_sasl.read_handshake_request,
-        k17_k36_sasl.read_handshake_response,
-        lambda data: k17_k36_sasl.read_authenticate_request(version, data),
-        lambda data: k17_k36_sasl.read_authenticate_response(version, data),
-    ):
-        try:
-            read(body)
-        except DecodeError:
-            continue

@@ -102,16 +102,6 @@ def test_produce_keeps_the_minimum_of_0_that_old_librdkafka_needs():
     assert narrow_response(0, body, 12) == bytes.fromhex("0000 00000001 0000 0000 000c")
 
 
-@each_version
-@given(body=st.binary(max_size=60))
-def test_whatever_comes_is_narrowed_or_a_decode_error(version, body):
-    try:
-        narrow_response(version, body)
-        read_client_software(version, body)
-    except DecodeError:
-        return
-
-
 @pytest.mark.parametrize(
     ("version", "body", "software"),
     [
