@@ -87,44 +87,6 @@ def test_the_candidate_can_be_switched_off():
     assert policy_of("policy: { candidate: { preset: none } }\n").candidate is None
 
 
-WRONG = {
-    "a name that is ours": (
-        "rules: [{ name: candidate }]",
-        "tsproxy.yaml:4: policy.rules[0].name: 'candidate' is tsproxy's own; take another",
-    ),
-    "an end before all calendars": (
-        "waivers: [{ name: a, match: { topics: [t] }, until: '0001-01-01T00:00:00+01:00', owner: o, "
-        "reason: r }]",
-        "tsproxy.yaml:4: policy.waivers[0].until: '0001-01-01T00:00:00+01:00' is not allowed; must be an "
-        "instant with its zone, such as 2026-12-01T00:00:00Z",
-    ),
-    "dead letters of everybody without an address": (
-        "defaults: { dead_letters: yes }",
-        "tsproxy.yaml:4: policy.defaults.dead_letters: needs dead_letters.topic, which says where copies go",
-    ),
-    "help that is a page": (
-        f"help: {'long ' * 41}",
-        "tsproxy.yaml:4: policy.help: 'long long long long long long long long long long long lo...' is not "
-        "allowed; must be one printable line of at most 200 bytes",
-    ),
-    "help in two lines": (
-        r'help: "ask\nus"',
-        "tsproxy.yaml:4: policy.help: 'ask\\nus' is not allowed; must be one printable line of at most "
-        "200 bytes",
-    ),
-    "a switch that is none": (
-        "name_unit: maybe",
-        "tsproxy.yaml:4: policy.name_unit: 'maybe' is not allowed; must be yes or no",
-    ),
-}
-"""Beside those of mistakes.md (`test_mistakes`)."""
-
-
-@pytest.mark.parametrize(("section", "problem"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_named_with_its_place(section, problem):
-    assert problems_of(SMALLEST + f"policy: {{ {section} }}\n") == [problem]
-
-
 BY_ALL = "policy: { defaults: { dead_letters: yes } }\n"
 
 
