@@ -49,22 +49,6 @@ def test_a_storm_of_names_is_folded_written_in_short_lines_and_counted_to_the_re
     assert heartbeat["decisions_written"] + heartbeat["decisions_suppressed"] == 3_000
 
 
-def test_memory_does_not_grow_with_the_names_of_a_storm():
-    name = STORMS["32 KB long"]
-    log = DecisionLog("px", "boot", NOON_MS, max_keys=MAX_KEYS)
-    tracemalloc.start()
-    try:
-        sizes = []
-        for minute in range(6):
-            for n in range(1_000):
-                now_ms = NOON_MS + minute * MINUTE_MS + n
-                log.book(Totals.of(rejected(peer=named(name(1_000 * minute + n)), now_ms=now_ms)))
-            sizes.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
-    assert max(sizes) < 2 * 1024 * 1024
-
-
 def test_the_state_of_a_day_stays_small_whatever_names_each_minute_brings():
     """A new topic, client, principal and address with each batch. Keys and rates end with their interval, and
     topics whose limits were written with the day."""

@@ -220,16 +220,28 @@ def broker(*frames):
     return lambda conversation: conversation.session.broker_bytes(b"".join(frames), conversation.now_ms)
 
 
-def relayed(asked, said):
-    """A request goes on as it came, and so does its answer. The other effects are those of the answer."""
+def as_it_came(event, expected):
+    """These bytes go on as they came. The other effects are those of the event."""
 
     def happens(conversation):
-        conversation >> client(asked) << to_broker(asked)
-        first, *others = broker(said)(conversation)
-        assert to_client(said).fits(first), first
+        first, *others = event(conversation)
+        assert expected.fits(first), first
         return others
 
     return happens
+
+
+def forwarded(*frames):
+    return as_it_came(client(*frames), to_broker(*frames))
+
+
+def returned(*frames):
+    return as_it_came(broker(*frames), to_client(*frames))
+
+
+def relayed(asked, said):
+    """A request goes on as it came, and so does its answer. The other effects are those of the answer."""
+    return lambda conversation: returned(said)(conversation >> forwarded(asked))
 
 
 def happens(event):

@@ -21,11 +21,12 @@ from tests.session.conversation import (
     broker_released,
     client,
     closed,
+    forwarded,
     later,
     node_wanted,
     noted,
     relayed,
-    to_broker,
+    returned,
     to_client,
     view_becomes,
     view_of,
@@ -141,8 +142,7 @@ def test_addresses_among_configurations_are_left_out_or_told_as_the_listener_say
     said = configs_told(b"\xff\xff") if masks else told
     assert (
         Conversation(view=replace(view_of(), masks_addresses=masks))
-        >> client(CONFIGS_ASKED)
-        << to_broker(CONFIGS_ASKED)
+        >> forwarded(CONFIGS_ASKED)
         >> broker(told)
         << to_client(said)
     )
@@ -160,8 +160,7 @@ def test_addresses_of_controllers_are_left_out_or_told_as_the_listener_says(mask
     asked = request(55, 2, b"\x01\x00")
     assert (
         Conversation(view=replace(view_of(), masks_addresses=masks))
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(told)
         << to_client(quorum_told(b"\x01") if masks else told)
     )
@@ -177,8 +176,7 @@ def test_addresses_in_an_error_text_are_left_out_or_told_as_the_listener_says(ap
     asked, said = request(api_key, 0, bytes(5)), told(b"listeners are A://" + HIDDEN[0])
     assert (
         Conversation(view=replace(view_of(), masks_addresses=masks))
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(said)
         << to_client(told(REPLACEMENT.encode()) if masks else said)
     )
@@ -209,7 +207,7 @@ def test_the_configurations_of_topics_alone_stream_through():
     """Two thousand topics, as a user interface asks for them, once held the loop for 0.6 s."""
     asked = request(32, 0, struct.pack(">ibh", 1, 2, 1) + b"t" + b"\xff\xff\xff\xff")
     told = configs_told(b"\x00\x01v")
-    assert Conversation() >> relayed(asked, told[:20]) >> broker(told[20:]) << to_client(told[20:])
+    assert Conversation() >> relayed(asked, told[:20]) >> returned(told[20:])
 
 
 # -- An unmapped node -------------------------------------------------------------------------------
@@ -228,8 +226,7 @@ def test_an_answer_that_names_an_unknown_node_waits_for_it_and_then_leaves_it_ou
     asked = request(METADATA)
     assert (
         Conversation(view_of(nodes=[1]))
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(metadata(7))
         << broker_held
         << node_wanted(7)
@@ -240,8 +237,7 @@ def test_an_answer_that_names_an_unknown_node_waits_for_it_and_then_leaves_it_ou
         << broker_released
         >> view_becomes(view_of(nodes=[7]))
         >> later(NODE_WAIT_MS)
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(metadata(7))
         << to_client(metadata(7, "proxy.example", 9199))
     )
@@ -252,13 +248,11 @@ def test_a_node_that_cannot_be_served_is_left_out_at_once():
     asked = request(METADATA)
     assert (
         Conversation(replace(view_of(nodes=[1]), unserved=frozenset([7])))
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(metadata(7))
         << to_client(NO_BROKERS)
         << LEFT_OUT
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(metadata(1))
         << to_client(metadata(1, "proxy.example", 9193))
     )
@@ -269,8 +263,7 @@ def test_an_answer_waits_for_the_node_that_it_names_to_be_served():
     asked = [request(METADATA), request(METADATA, correlation_id=2)]
     assert (
         Conversation(view_of(nodes=[1]))
-        >> client(*asked)
-        << to_broker(*asked)
+        >> forwarded(*asked)
         >> broker(metadata(7))
         << broker_held
         << node_wanted(7)
@@ -280,8 +273,7 @@ def test_an_answer_waits_for_the_node_that_it_names_to_be_served():
         << to_client(metadata(7, "proxy.example", 9199), metadata(1, "proxy.example", 9193, correlation_id=2))
         << broker_released
         >> later(NODE_WAIT_MS)
-        >> client(request(METADATA, correlation_id=3))
-        << to_broker(request(METADATA, correlation_id=3))
+        >> forwarded(request(METADATA, correlation_id=3))
         >> broker(metadata(7, correlation_id=3))
         << to_client(metadata(7, "proxy.example", 9199, correlation_id=3))
     )
@@ -294,8 +286,7 @@ def test_an_answer_that_names_two_unknown_nodes_waits_for_both():
     moved = {"t": {0: {"error_code": 6}}}
     assert (
         Conversation(view_of(nodes=[]))
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(produced(moved, 10, node_endpoints=at_brokers))
         << broker_held
         << node_wanted(7)
@@ -329,12 +320,10 @@ def test_a_node_that_has_moved_is_told_of_and_waited_for_by_nobody():
     known = replace(view_of(nodes=[7]), brokers={7: Endpoint("b1", 9092)})
     assert (
         Conversation(known)
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(metadata(7, "b1", 9092))
         << to_client(metadata(7, "proxy.example", 9199))
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(metadata(7, "b2", 9092))
         << to_client(metadata(7, "proxy.example", 9199))
         << node_wanted(7)
@@ -345,8 +334,7 @@ def test_a_node_is_known_from_the_moment_the_view_knows_it():
     asked = request(METADATA)
     assert (
         Conversation(view_of(nodes=[]))
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> view_becomes(view_of(nodes=[7]))
         >> broker(metadata(7))
         << to_client(metadata(7, "proxy.example", 9199))
@@ -357,8 +345,7 @@ def test_answers_before_the_one_with_the_unknown_node_still_leave():
     asked = [request(METADATA), request(METADATA, correlation_id=2)]
     assert (
         Conversation(view_of(nodes=[1]))
-        >> client(*asked)
-        << to_broker(*asked)
+        >> forwarded(*asked)
         >> broker(metadata(1), metadata(7, correlation_id=2))
         << to_client(metadata(1, "proxy.example", 9193))
         << broker_held
@@ -394,8 +381,7 @@ def test_a_produce_answer_that_names_an_unknown_node_is_answered_without_it():
     own = produced({"t": {0: {"error_code": 6}}}, 10, node_endpoints=(NodeEndpoint(7, "b7", 9092, None),))
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(own)
         << broker_held
         << node_wanted(7)
@@ -423,8 +409,7 @@ def test_an_accepted_batch_is_booked_even_if_its_answer_told_nodes():
     mapped = (NodeEndpoint(1, "proxy.example", 9193, None),)
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(produced({"t": {0: accepted()}}, 10, node_endpoints=nodes))
         << to_client(produced({"t": {0: accepted()}}, 10, node_endpoints=mapped))
         << booked("accepted")

@@ -6,17 +6,14 @@ import struct
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.attacks.steps import bytecodes
-from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, view_by, view_of
+from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS, PEER, Session, view_by, view_of
 from tests.session.logins import RAW, handshake, log_in, shaken
 from tests.session.messages import API_VERSIONS, HEARTBEAT, accepted, answer, produce, produced, request
 from tests.wire.batches import batch
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, RuleSettings
-from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import Unchanged
 from tsproxy.session.effects import Emit, Judge, ReadAnswer, SendToBroker, SendToClient
 from tsproxy.session.events import BrokerBytes, ClientBytes, ViewChanged
@@ -275,41 +272,3 @@ def test_a_view_costs_a_connection_the_same_however_many_topics_it_has_learnt():
 def test_what_was_learnt_is_forgotten_with_what_it_rests_on(session, changed):
     session.feed(ViewChanged(changed), NOW_MS)
     assert not is_fast(session)
-
-
-VIEWS = st.builds(
-    lambda limits, more, policy: replace(
-        VIEW, topics={**limits, **more}, policy=replace(VIEW.policy, **policy) if policy else VIEW.policy
-    ),
-    st.dictionaries(st.sampled_from("tu"), st.sampled_from([LIMITS, STRICT, TopicLimits()])),
-    st.dictionaries(st.sampled_from(["v", "w"]), st.just(LIMITS)),
-    st.sampled_from([{}, {"mode": Mode.AUDIT}, {"is_suspended": True}]),
-)
-REQUESTS = st.tuples(
-    st.sampled_from("tu"), st.sampled_from([0, 2 * HOUR_MS, 40 * DAY_MS, -2 * HOUR_MS]), st.booleans()
-)
-
-
-@given(st.lists(st.one_of(VIEWS, REQUESTS), max_size=25))
-def test_in_any_views_the_fast_path_changes_no_byte(steps):
-    fast, slow = (Session(PEER, VIEW, uses_fast_path=uses) for uses in (True, False))
-    for number, step in enumerate(steps):
-        if not isinstance(step, tuple):
-            for session in (fast, slow):
-                session.feed(ViewChanged(step), NOW_MS)
-            continue
-        topic, behind_ms, is_answered = step
-        frame = asked(topic, batch([NOW_MS - behind_ms]), number)
-        sent = [bytes_of(session.feed(ClientBytes(frame), NOW_MS)) for session in (fast, slow)]
-        assert sent[0] == sent[1]
-        if sent[0][0] and is_answered:
-            answers = [bytes_of(s.feed(BrokerBytes(said(topic, number)), NOW_MS)) for s in (fast, slow)]
-            assert answers[0] == answers[1]
-        elif sent[0][0]:
-            return
-
-
-def bytes_of(effects):
-    """(what goes to the broker, what goes to the client)."""
-    kinds = (SendToBroker, SendToClient)
-    return tuple(b"".join(e.data for e in effects if isinstance(e, kind)) for kind in kinds)

@@ -14,10 +14,9 @@ from tests.session.conversation import (
     Conversation,
     Session,
     broker,
-    client,
     closed,
+    forwarded,
     relayed,
-    to_broker,
     view_of,
 )
 from tests.session.messages import FETCH, HEARTBEAT, METADATA, SHARE_FETCH, answer, produce, produced, request
@@ -194,8 +193,7 @@ def test_an_end_that_is_too_long_closes_the_connection_at_once():
     asked, whole = request(FETCH, 18), told(tail)
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(whole[: len(whole) - len(tail) + 1])
         << closed(CloseReason.BAD_ANSWER)
     )

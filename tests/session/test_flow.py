@@ -14,9 +14,11 @@ from tests.session.conversation import (
     broker,
     client,
     closed,
+    forwarded,
     paused,
     relayed,
     resumed,
+    returned,
     to_broker,
     to_client,
     view_becomes,
@@ -58,8 +60,7 @@ def test_a_local_answer_waits_for_the_answers_to_earlier_requests():
         << booked("rejected")
         >> broker(beat_1)
         << to_client(beat_1, produced({"t": {0: REJECTED}}, correlation_id=2))
-        >> broker(beat_3)
-        << to_client(beat_3)
+        >> returned(beat_3)
     )
 
 
@@ -129,13 +130,11 @@ def test_a_streamed_answer_begins_only_when_it_is_known_to_be_the_right_one():
     asked, said = request(FETCH, 4), answer(FETCH, 4, bytes(9))
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(said[:7])
         >> broker(said[7:8])
         << to_client(said[:8])
-        >> broker(said[8:])
-        << to_client(said[8:])
+        >> returned(said[8:])
     )
 
 
@@ -143,8 +142,7 @@ def test_a_held_answer_leaves_when_it_is_whole():
     asked, said = produce({"t": {0: GOOD}}), produced({"t": {0: accepted()}})
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(said[:-1])
         >> broker(said[-1:])
         << to_client(said)
@@ -155,14 +153,7 @@ def test_a_held_answer_leaves_when_it_is_whole():
 def test_answers_that_arrive_together_leave_together():
     asked = [request(HEARTBEAT, correlation_id=1), produce({"t": {0: GOOD}}, correlation_id=2)]
     said = [answer(HEARTBEAT, correlation_id=1), produced({"t": {0: accepted()}}, correlation_id=2)]
-    assert (
-        Conversation()
-        >> client(*asked)
-        << to_broker(*asked)
-        >> broker(*said)
-        << to_client(*said)
-        << booked("accepted")
-    )
+    assert Conversation() >> forwarded(*asked) >> returned(*said) << booked("accepted")
 
 
 # -- In flight --------------------------------------------------------------------------------------
@@ -183,8 +174,7 @@ def test_no_request_is_taken_above_the_limit_in_flight():
         << to_broker(asked[3])
         << to_client(said[1], said[2])
         << resumed
-        >> broker(said[3])
-        << to_client(said[3])
+        >> returned(said[3])
     )
 
 
@@ -193,8 +183,7 @@ def test_bytes_that_come_in_spite_of_the_pause_wait_their_turn():
     said = [answer(HEARTBEAT, correlation_id=i) for i in range(3)]
     assert (
         Conversation(view_of(in_flight_requests=1))
-        >> client(asked[0])
-        << to_broker(asked[0])
+        >> forwarded(asked[0])
         << paused
         >> client(asked[1], asked[2])
         >> broker(said[0])
@@ -203,8 +192,7 @@ def test_bytes_that_come_in_spite_of_the_pause_wait_their_turn():
         >> broker(said[1])
         << to_broker(asked[2])
         << to_client(said[1])
-        >> broker(said[2])
-        << to_client(said[2])
+        >> returned(said[2])
         << resumed
     )
 
@@ -222,7 +210,7 @@ def test_a_local_answer_counts_as_in_flight_while_it_waits():
 
 def test_a_request_without_answer_is_not_in_flight():
     asked = [produce({"t": {0: GOOD}}, acks=0, correlation_id=i) for i in range(3)]
-    conversation = Conversation(view_of(in_flight_requests=1)) >> client(*asked) << to_broker(*asked)
+    conversation = Conversation(view_of(in_flight_requests=1)) >> forwarded(*asked)
     for i in range(3):
         conversation = conversation << booked("unconfirmed", correlation_id=i)
     assert conversation
@@ -285,8 +273,7 @@ def test_flexible_api_versions_keeps_tags_and_features(version):
     kept = b"\x03" + b"".join(struct.pack(">3h", *offer) + tag for offer in [(0, 0, 13), (1, 4, 18)])
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(answer(API_VERSIONS, version, b"\x00\x00" + told + features))
         << to_client(answer(API_VERSIONS, version, b"\x00\x00" + kept + features))
     )
@@ -302,8 +289,7 @@ def test_an_api_versions_that_we_do_not_speak_is_answered_here(version):
         Conversation()
         >> client(struct.pack(">i", len(payload)) + payload)
         << to_client(answer(API_VERSIONS, 0, UNSUPPORTED))
-        >> client(again)
-        << to_broker(again)
+        >> forwarded(again)
     )
 
 
@@ -323,8 +309,7 @@ def test_metadata_is_rewritten_between_relayed_answers():
     beats = [answer(HEARTBEAT), answer(HEARTBEAT, correlation_id=3)]
     assert (
         Conversation()
-        >> client(*asked)
-        << to_broker(*asked)
+        >> forwarded(*asked)
         >> broker(beats[0], answer(METADATA, 0, broker_1 + bytes(4), 2), beats[1])
         << to_client(beats[0], answer(METADATA, 0, proxy_1 + bytes(4), 2), beats[1])
     )

@@ -16,14 +16,15 @@ from tests.session.conversation import (
     Expected,
     Session,
     booked,
-    broker,
     client,
+    forwarded,
     judged_beside,
     later,
     limits_are_read,
     paused,
     read,
     resumed,
+    returned,
     thread_judges,
     to_broker,
     to_client,
@@ -86,8 +87,7 @@ def test_a_batch_within_the_limits_that_are_told_then_is_forwarded():
         >> limits_are_read("t", view=knowing(WIDER))
         << to_broker(FRAME)
         << resumed
-        >> broker(produced({"t": {0: accepted()}}))
-        << to_client(produced({"t": {0: accepted()}}))
+        >> returned(produced({"t": {0: accepted()}}))
         << booked("accepted", limits=WIDER, limits_unknown=False)
     )
 
@@ -102,8 +102,7 @@ def test_where_nobody_answers_the_broker_judges():
         << to_broker(FRAME)
         << topic_wanted("t")
         << resumed
-        >> broker(SAID)
-        << to_client(SAID)
+        >> returned(SAID)
         << booked("broker_rejected", limits=None, limits_unknown=True)
     )
 
@@ -118,12 +117,12 @@ def test_nothing_waits_for_an_answer_that_will_not_come(why):
     else:
         conversation.fresh_limits.asked(["t"], NOW_MS)
         conversation.fresh_limits.answered([])
-    assert conversation >> client(FRAME) << to_broker(FRAME) << topic_wanted("t")
+    assert conversation >> forwarded(FRAME) << topic_wanted("t")
 
 
 def test_a_good_batch_asks_for_nothing():
     frame = produce({"t": {0: GOOD}})
-    assert Conversation(knowing()) >> client(frame) << to_broker(frame)
+    assert Conversation(knowing()) >> forwarded(frame)
 
 
 BEFORE_A_DAY = RuleSettings(before=TimeLimit(DAY_MS))
@@ -275,5 +274,5 @@ def test_a_change_that_passes_makes_limits_old(api_key, masks_addresses):
     for error_code in (41, 0):
         asked, said = request(api_key), answer(api_key, body=CHANGED[api_key](error_code))
         conversation = Conversation(view, fresh_limits=read(NOW_MS, "t"), uses_fast_path=True)
-        assert conversation >> client(asked) << to_broker(asked) >> broker(said) << to_client(said)
+        assert conversation >> forwarded(asked) >> returned(said)
         assert conversation.fresh_limits.is_fresh("t", NOW_MS) is (error_code != 0)

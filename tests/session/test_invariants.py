@@ -44,18 +44,6 @@ def test_any_pieces_of_both_directions_give_the_same_bytes_and_outcomes(asked, s
     assert cut.is_closed == whole.is_closed
 
 
-@given(dialogues)
-def test_one_byte_at_a_time_gives_the_same_bytes_and_outcomes(asked):
-    whole, cut = held(stream(asked)), held(stream(asked), [(True, 1), (False, 1)] * 20_000)
-    assert (cut.to_broker, cut.to_client) == (whole.to_broker, whole.to_client)
-    assert cut.by_batch() == whole.by_batch()
-
-
-@given(dialogues, pieces)
-def test_the_same_bytes_at_the_same_time_give_the_same_effects(asked, schedule):
-    assert held(stream(asked), schedule).effects == held(stream(asked), schedule).effects
-
-
 @given(dialogues, pieces)
 def test_answers_leave_in_the_order_of_their_requests_one_for_each_that_wants_one(asked, schedule):
     answers, rest = frames_of(held(stream(asked), schedule).to_client)
@@ -192,17 +180,6 @@ def test_whatever_a_stranger_sends_before_sasl_goes_no_further(asked, noise):
     frames, _ = frames_of(b"".join(e.data for e in effects if isinstance(e, SendToBroker)))
     assert {read_request_header(one[4:]).api_key for one in frames} <= {17, 18, 36}
     assert not [e for e in effects if isinstance(e, Emit | TopicWanted)]
-
-
-@given(dialogues, st.data())
-def test_a_damaged_stream_is_passed_on_in_whole_frames_or_rejected(asked, data):
-    sent = bytearray(stream(asked))
-    if sent:
-        sent[data.draw(st.integers(0, len(sent) - 1))] = data.draw(st.integers(0, 255))
-    session = Session(PEER, view_of())
-    effects = session.client_bytes(bytes(sent), NOW_MS) + session.abort()
-    assert frames_of(b"".join(e.data for e in effects if isinstance(e, SendToBroker)))[1] == b""
-    assert [type(e) for e in effects].count(CloseSession) == 1
 
 
 @given(dialogues, garbage)

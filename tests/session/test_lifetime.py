@@ -25,6 +25,7 @@ from tests.session.conversation import (
     client_is_lost,
     closed,
     enters,
+    forwarded,
     id_of,
     judged_beside,
     later,
@@ -35,6 +36,7 @@ from tests.session.conversation import (
     read_beside,
     relayed,
     resumed,
+    returned,
     thread_judges,
     thread_reads,
     to_broker,
@@ -73,12 +75,10 @@ def in_threads(monkeypatch):
 def test_a_client_that_sends_no_more_gets_all_its_answers():
     assert (
         Conversation()
-        >> client(ONE, TWO)
-        << to_broker(ONE, TWO)
+        >> forwarded(ONE, TWO)
         >> client_ends
         << enters(Stage.FINISHING)
-        >> broker(ANSWER)
-        << to_client(ANSWER)
+        >> returned(ANSWER)
         >> broker(SECOND[:5])
         >> broker(SECOND[5:])
         << to_client(SECOND)
@@ -95,8 +95,7 @@ def test_an_end_that_nothing_is_owed_to_ends_the_connection(end):
 def test_a_client_that_sends_no_more_does_not_wait_for_ever():
     assert (
         Conversation()
-        >> client(ASKED)
-        << to_broker(ASKED)
+        >> forwarded(ASKED)
         >> client_ends
         << enters(Stage.FINISHING)
         >> later(HALF_CLOSED_MS - 1)
@@ -107,7 +106,7 @@ def test_a_client_that_sends_no_more_does_not_wait_for_ever():
 
 
 def test_a_client_that_is_drained_waits_as_long_as_the_proxy_and_if_it_ends_then_not_for_ever():
-    conversation = Conversation() >> client(ONE) << to_broker(ONE) >> proxy_drains << enters(Stage.FINISHING)
+    conversation = Conversation() >> forwarded(ONE) >> proxy_drains << enters(Stage.FINISHING)
     assert conversation.session.next_deadline_ms is None
     assert conversation >> at(NOW_MS + HALF_CLOSED_MS) >> client_ends >> later(HALF_CLOSED_MS) << OVER
 
@@ -115,13 +114,11 @@ def test_a_client_that_is_drained_waits_as_long_as_the_proxy_and_if_it_ends_then
 def test_nothing_is_taken_from_a_client_while_the_proxy_drains():
     assert (
         Conversation()
-        >> client(ONE)
-        << to_broker(ONE)
+        >> forwarded(ONE)
         >> proxy_drains
         << enters(Stage.FINISHING)
         >> client(TWO)
-        >> broker(ANSWER)
-        << to_client(ANSWER)
+        >> returned(ANSWER)
         << OVER
     )
 
@@ -138,8 +135,7 @@ def test_requests_that_came_before_the_end_are_forwarded_when_their_turn_comes()
         >> broker(ANSWER)
         << to_broker(TWO)
         << to_client(ANSWER)
-        >> broker(SECOND)
-        << to_client(SECOND)
+        >> returned(SECOND)
         << resumed
         << OVER
     )
@@ -152,8 +148,7 @@ def test_a_request_that_is_cut_short_is_noted_when_the_connection_ends():
         << to_broker(ONE)
         >> client_ends
         << enters(Stage.FINISHING)
-        >> broker(ANSWER)
-        << to_client(ANSWER)
+        >> returned(ANSWER)
         << noted("frame_cut_short", facts={"received_bytes": 9, "announced_bytes": len(TWO)})
         << OVER
     )
@@ -162,14 +157,12 @@ def test_a_request_that_is_cut_short_is_noted_when_the_connection_ends():
 def test_an_end_that_is_reported_twice_changes_nothing():
     assert (
         Conversation()
-        >> client(ONE)
-        << to_broker(ONE)
+        >> forwarded(ONE)
         >> client_ends
         << enters(Stage.FINISHING)
         >> client_ends
         >> proxy_drains
-        >> broker(ANSWER)
-        << to_client(ANSWER)
+        >> returned(ANSWER)
         << OVER
         >> client_ends
         >> client_is_lost
@@ -182,7 +175,7 @@ def test_an_end_that_is_reported_twice_changes_nothing():
 
 
 def test_what_was_forwarded_for_a_client_that_is_gone_is_unconfirmed():
-    assert Conversation() >> client(ASKED) << to_broker(ASKED) >> client_is_lost << UNCONFIRMED << OVER
+    assert Conversation() >> forwarded(ASKED) >> client_is_lost << UNCONFIRMED << OVER
 
 
 @pytest.mark.usefixtures("in_threads")
@@ -319,8 +312,7 @@ def test_a_client_that_ends_early_waits_for_the_broker_however_long_and_then_for
         << to_broker(ONE)
         << enters(Stage.FINISHING)
         >> later(HALF_CLOSED_MS - SECOND_MS)
-        >> broker(ANSWER)
-        << to_client(ANSWER)
+        >> returned(ANSWER)
         << OVER
     )
 

@@ -1,6 +1,7 @@
 """A ProduceRequest is forwarded, rejected or split. Its answer is the broker's, ours, or both merged."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -20,7 +21,9 @@ from tests.session.conversation import (
     client,
     client_is_lost,
     closed,
+    forwarded,
     relayed,
+    returned,
     to_broker,
     to_client,
     topic_wanted,
@@ -99,7 +102,7 @@ def test_what_is_odd_but_not_ours_to_judge_passes_as_it_came():
     body = produce({"t": {0: GOOD}}, client_id=None)
     tagged = body[4:-1] + b"\x01\x07\x02hi" + b"trailing"
     asked = len(tagged).to_bytes(4, "big") + tagged
-    assert Conversation() >> client(asked) << to_broker(asked)
+    assert Conversation() >> forwarded(asked)
 
 
 def test_a_request_without_topics_is_the_brokers_to_answer():
@@ -221,7 +224,7 @@ def test_mode_off_looks_at_nothing():
     asked = produce({"t": {0: BAD}})
     known = view_of()
     looks_away = View(known.endpoints, known.topics, known.limits, Policy(mode=Mode.OFF))
-    assert Conversation(looks_away) >> client(asked) << to_broker(asked)
+    assert Conversation(looks_away) >> forwarded(asked)
 
 
 # -- Limits that are not known yet ------------------------------------------------------------------
@@ -232,11 +235,9 @@ def test_a_topic_whose_limits_are_unknown_is_left_to_the_broker_and_wanted():
     said = produced({"t": {0: accepted()}, "new": {0: rejected(out_of_range(AHEAD_MS, 1))}})
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         << topic_wanted("new")
-        >> broker(said)
-        << to_client(said)
+        >> returned(said)
         << booked("broker_rejected", topic="new", limits=None, culprits=(Culprit(1, AHEAD_MS),))
         << booked("accepted", topic="t")
     )
@@ -245,7 +246,7 @@ def test_a_topic_whose_limits_are_unknown_is_left_to_the_broker_and_wanted():
 def test_limits_that_become_known_hold_from_the_next_request_on():
     asked = produce({"new": {0: BAD}})
     said = produced({"new": {0: rejected(out_of_range(AHEAD_MS, 1))}}, correlation_id=2)
-    conversation = Conversation() >> client(asked) << to_broker(asked) << topic_wanted("new")
+    conversation = Conversation() >> forwarded(asked) << topic_wanted("new")
     conversation = conversation >> view_becomes(view_of(topics=["new"]))
     conversation = conversation >> client(produce({"new": {0: BAD}}, correlation_id=2)) << booked("rejected")
     own = produced({"new": {0: accepted()}})
@@ -270,31 +271,18 @@ def test_what_the_broker_says_of_each_partition_is_booked_alike_whoever_let_it_p
         )
 
 
-@pytest.mark.parametrize(
-    ("code", "reason", "is_final"),
-    [
-        (2, Reason.INVALID_CRC, False),
-        (6, Reason.OTHER, False),
-        (46, Reason.OTHER, False),
-        (51, Reason.OTHER, False),
-        (59, Reason.OTHER, False),
-        (29, Reason.OTHER, True),
-        (45, Reason.OTHER, False),
-        (87, Reason.BAD_RECORD, True),
-    ],
-)
-def test_the_brokers_rejection_is_booked_as_its_own(code, reason, is_final):
+def test_the_brokers_rejection_is_booked_as_its_own():
     asked = produce({"t": {0: GOOD}})
-    said = produced({"t": {0: {"error_code": code, "error_message": "no"}}})
+    said = produced({"t": {0: {"error_code": 87, "error_message": "no"}}})
     assert (
         Conversation()
         >> relayed(asked, said)
         << booked(
             "broker_rejected",
-            error_code=code,
+            error_code=87,
             error_message="no",
-            reason=reason,
-            is_final=is_final,
+            reason=Reason.BAD_RECORD,
+            is_final=True,
             bad_records=2,
             culprits=(),
             rule=None,
@@ -336,11 +324,9 @@ def test_below_v8_the_reason_of_a_rejected_time_is_read_from_the_batch(times, re
     said = produced({"new": {0: {"error_code": 32}}}, version=7)
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         << topic_wanted("new")
-        >> broker(said)
-        << to_client(said)
+        >> returned(said)
         << booked("broker_rejected", reason=reason, unit_guess=unit_guess, bad_records=len(times))
     )
 
@@ -447,14 +433,7 @@ def test_with_acks_0_a_good_request_passes_and_no_answer_is_due():
     asked = produce({"t": {0: GOOD}}, acks=0)
     heartbeat = request(HEARTBEAT, correlation_id=2)
     beat = answer(HEARTBEAT, correlation_id=2)
-    assert (
-        Conversation()
-        >> client(asked, heartbeat)
-        << to_broker(asked, heartbeat)
-        << booked("unconfirmed", acks=0)
-        >> broker(beat)
-        << to_client(beat)
-    )
+    assert Conversation() >> forwarded(asked, heartbeat) << booked("unconfirmed", acks=0) >> returned(beat)
 
 
 def test_with_acks_0_the_good_partitions_go_on_and_the_connection_closes():
@@ -480,76 +459,56 @@ def test_with_acks_0_and_nothing_good_the_connection_closes_without_a_word():
 # -- What the client does about an error --------------------------------------------------------------
 
 
-SEVERAL = batch([NOW_MS, NOW_MS - SECOND_MS])
-ONE = batch([NOW_MS])
-JAVA = "apache-kafka-java/4.3.1"
-LIBRDKAFKA = "librdkafka/2.16.1"
+JAVA, LIBRDKAFKA = "apache-kafka-java/4.3.1", "librdkafka/2.16.1"
+AGAIN, FOR_GOOD, UNKNOWN = ("broker_rejected", False), ("broker_rejected", True), ("unconfirmed", True)
+ENDINGS = {
+    "Java splits a batch that is too large, and sends its records again": ([10], AGAIN, [JAVA]),
+    "kafka-python splits it as well": ([10], AGAIN, ["kafka-python/3.0.12", "kafka-python/12.0"]),
+    "librdkafka gives up each record of it": (
+        [10],
+        FOR_GOOD,
+        [LIBRDKAFKA, "confluent-kafka-python/2.16.1-librdkafka-2.16.1"],
+    ),
+    # A Java client before 2.4 says nothing of itself, and splits; aiokafka says nothing, and does not.
+    "others may split it or not": (
+        [10],
+        UNKNOWN,
+        [None, "somebody/1.0", "kafka-python/2.0.2", "kafka-python/x"],
+    ),
+    "an idempotent producer sends again what is out of order": ([45, 59], AGAIN, [None]),
+    "a retriable error is a repetition": ([2, 5, 6, 13, 51, 100], AGAIN, [None]),
+    # `Sender.completeBatch`: DUPLICATE_SEQUENCE_NUMBER is a success without an offset.
+    "so is what the broker has already": ([46], AGAIN, [None]),
+    "any other error is final": ([-1, 17, 18, 29, 32, 47, 48, 49, 53, 76, 87, 200], FOR_GOOD, [None]),
+}
+OF_ONE_RECORD = {"nobody splits a batch of one": ([10], FOR_GOOD, [JAVA, LIBRDKAFKA, None])}
+"""`Sender.completeBatch`: only a batch of more than one record can be split."""
+IN_A_TRANSACTION = {
+    # `TransactionManager.canRetry`: the next batch in order fails for good, another is sent again.
+    "of what is out of order nobody can tell": ([45, 59], UNKNOWN, [None]),
+    "a retriable error is a repetition, too": ([5, 13, 51, 100], AGAIN, [None]),
+}
+KINDS = [
+    *((GOOD, None, *row) for row in ENDINGS.values()),
+    *((batch([NOW_MS]), None, *row) for row in OF_ONE_RECORD.values()),
+    *((GOOD, "tx", *row) for row in IN_A_TRANSACTION.values()),
+]
 
 
-def the_booking_of(code, records=SEVERAL, software=None, transactional_id=None, **facts):
-    """A forwarded batch that the broker answers with `code`: whether it is booked with these facts."""
-    asked = produce({"t": {0: records}}, transactional_id=transactional_id)
-    said = produced({"t": {0: {"error_code": code}}})
-    return (
-        Conversation(peer=replace(PEER, client_software=software))
-        >> relayed(asked, said)
-        << booked(facts.pop("verdict"), error_code=code, **facts)
-    )
-
-
-def test_java_splits_a_batch_that_is_too_large_and_sends_its_records_again():
-    assert the_booking_of(10, software=JAVA, verdict="broker_rejected", is_final=False)
-
-
-@pytest.mark.parametrize("software", ["kafka-python/3.0.12", "kafka-python/12.0"])
-def test_kafka_python_splits_it_as_well(software):
-    assert the_booking_of(10, software=software, verdict="broker_rejected", is_final=False)
-
-
-@pytest.mark.parametrize("software", [JAVA, LIBRDKAFKA, None])
-def test_one_record_that_is_too_large_is_rejected_for_good(software):
-    """`Sender.completeBatch`: only a batch of more than one record can be split."""
-    assert the_booking_of(10, ONE, software, verdict="broker_rejected", is_final=True)
-
-
-@pytest.mark.parametrize("software", [LIBRDKAFKA, "confluent-kafka-python/2.16.1-librdkafka-2.16.1"])
-def test_librdkafka_gives_up_each_record_of_a_batch_that_is_too_large(software):
-    assert the_booking_of(10, software=software, verdict="broker_rejected", is_final=True)
-
-
-@pytest.mark.parametrize("software", [None, "somebody/1.0", "kafka-python/2.0.2", "kafka-python/x"])
-def test_of_a_client_that_may_split_or_not_neither_is_said(software):
-    """A Java client before 2.4 says nothing of itself, and splits; aiokafka says nothing, and does not."""
-    assert the_booking_of(
-        10, software=software, verdict="unconfirmed", is_final=True, reason=Reason.BAD_RECORD
-    )
-
-
-@pytest.mark.parametrize("code", [45, 59])
-def test_an_idempotent_producer_sends_again_what_is_out_of_order(code):
-    assert the_booking_of(code, verdict="broker_rejected", is_final=False)
-
-
-@pytest.mark.parametrize("code", [45, 59])
-def test_of_a_transactional_producer_nobody_can_tell(code):
-    """`TransactionManager.canRetry`: the next batch in order fails for good, another is sent again."""
-    assert the_booking_of(code, transactional_id="tx", verdict="unconfirmed", is_final=True)
-
-
-@pytest.mark.parametrize("code", [5, 13, 51, 100])
-@pytest.mark.parametrize("transactional_id", [None, "tx"])
-def test_a_retriable_error_is_a_repetition(code, transactional_id):
-    assert the_booking_of(code, transactional_id=transactional_id, verdict="broker_rejected", is_final=False)
-
-
-def test_what_the_broker_has_already_is_a_repetition():
-    """`Sender.completeBatch`: DUPLICATE_SEQUENCE_NUMBER is a success without an offset."""
-    assert the_booking_of(46, verdict="broker_rejected", is_final=False)
-
-
-@pytest.mark.parametrize("code", [-1, 17, 18, 29, 32, 47, 48, 49, 53, 76, 87, 200])
-def test_any_other_error_is_final(code):
-    assert the_booking_of(code, verdict="broker_rejected", is_final=True)
+@pytest.mark.parametrize(
+    ("records", "transactional_id", "codes", "ending", "clients"),
+    KINDS,
+    ids=[*ENDINGS, *OF_ONE_RECORD, *IN_A_TRANSACTION],
+)
+def test_the_end_of_a_batch_is_what_its_client_makes_of_the_error(
+    records, transactional_id, codes, ending, clients
+):
+    verdict, is_final = ending
+    for code, software in product(codes, clients):
+        asked = produce({"t": {0: records}}, transactional_id=transactional_id)
+        said = produced({"t": {0: {"error_code": code}}})
+        conversation = Conversation(peer=replace(PEER, client_software=software)) >> relayed(asked, said)
+        assert conversation << booked(verdict, error_code=code, is_final=is_final), (code, software)
 
 
 # -- A partition named twice ---------------------------------------------------------------------------

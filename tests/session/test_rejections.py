@@ -8,7 +8,6 @@ import pytest
 
 from tests.session.conversation import (
     HOUR_MS,
-    LIMITS,
     NOW_MS,
     PEER,
     Conversation,
@@ -20,10 +19,11 @@ from tests.session.conversation import (
     client,
     client_is_lost,
     closed,
+    forwarded,
     noted,
     paused,
+    returned,
     to_broker,
-    to_client,
     view_of,
 )
 from tests.session.messages import (
@@ -40,10 +40,7 @@ from tests.session.messages import (
     request,
 )
 from tests.wire.batches import batch
-from tsproxy import fastpath
-from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.effects import CloseReason, CloseSession, Note, SendToBroker, SendToClient
-from tsproxy.session.requests import RELAYED
 from tsproxy.wire.k18_api_versions import produce_versions
 
 GOOD = batch([NOW_MS])
@@ -151,8 +148,7 @@ def test_answers_to_earlier_requests_leave_before_a_rejected_client_is_closed():
         << noted("client_rejected")
         << paused
         >> client(produce({"t": {0: GOOD}}))
-        >> broker(said)
-        << to_client(said)
+        >> returned(said)
         << booked("accepted")
         << closed(CloseReason.UNSUPPORTED_REQUEST)
     )
@@ -168,8 +164,7 @@ def test_answers_to_earlier_requests_leave_before_acks_0_closes_the_connection()
         << to_broker(asked)
         << booked("rejected", acks=0)
         << paused
-        >> broker(said)
-        << to_client(said)
+        >> returned(said)
         << booked("accepted")
         << closed(CloseReason.ACKS_ZERO_REJECTED)
     )
@@ -211,9 +206,7 @@ BAD_ANSWERS = {
 @pytest.mark.parametrize("data", BAD_ANSWERS.values(), ids=BAD_ANSWERS)
 @pytest.mark.parametrize("asked", [request(HEARTBEAT), request(METADATA, 1)], ids=["relayed", "held"])
 def test_an_answer_that_is_none_closes_the_session(asked, data):
-    assert (
-        Conversation() >> client(asked) << to_broker(asked) >> broker(data) << closed(CloseReason.BAD_ANSWER)
-    )
+    assert Conversation() >> forwarded(asked) >> broker(data) << closed(CloseReason.BAD_ANSWER)
 
 
 def test_an_answer_that_nobody_asked_for_closes_the_session():
@@ -224,8 +217,7 @@ def test_an_answer_that_does_not_fit_its_layout_closes_the_session():
     asked = request(METADATA, 1)
     assert (
         Conversation()
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(answer(METADATA, 1, b"\x00\x00\x00\x07"))
         << closed(CloseReason.BAD_ANSWER)
     )
@@ -236,8 +228,7 @@ def test_a_held_answer_above_its_limit_closes_the_session():
     asked = request(METADATA, 1)
     assert (
         Conversation(view_of(share_answer=1000))
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         >> broker(struct.pack(">ii", 1001, 1))
         << closed(CloseReason.BAD_ANSWER)
     )
@@ -343,26 +334,3 @@ def test_the_fast_path_forwards_no_version_that_would_be_closed():
     assert requests.forward_read(again, NOW_MS) == 0
     (told, *_) = session.client_bytes(again, NOW_MS)
     assert told.facts["reason"] == "unsupported_request", "it closes once the earlier ones are answered"
-
-
-def test_the_fast_path_keeps_to_the_versions_that_the_broker_supports():
-    table = fastpath.Table(PEER, None, 1000)
-    table.add("t", LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms)
-    requests = fastpath.RequestFilter(fastpath.InFlight(id), RELAYED, 1 << 27, 1 << 20, DecompressionBudget)
-    requests.table, passed = table, {}
-    for oldest, newest in ((0, 32767), (3, 11), (5, 8), (0, -1)):
-        requests.oldest_produce, requests.newest_produce = oldest, newest
-        frames = {
-            version: produce({"t": {0: GOOD}}, version=version, client_id=None) for version in range(3, 14)
-        }
-        passed[oldest, newest] = [
-            v
-            for v, frame in frames.items()
-            if requests.forward_buffered(frame, 0, 1, NOW_MS, DecompressionBudget())
-        ]
-    assert passed == {
-        (0, 32767): [*range(3, 13)],
-        (3, 11): [*range(3, 12)],
-        (5, 8): [*range(5, 9)],
-        (0, -1): [],
-    }

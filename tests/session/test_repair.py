@@ -17,8 +17,8 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     booked,
-    broker,
     client,
+    returned,
     to_broker,
     to_client,
     view_by,
@@ -276,8 +276,7 @@ def test_a_mended_request_goes_on_in_place_of_the_one_that_came_and_is_booked_as
         Conversation(seen)
         >> client(asked)
         << to_broker(mended)
-        >> broker(said)
-        << to_client(said)
+        >> returned(said)
         << booked(
             "repaired",
             rule="mend",
@@ -386,9 +385,7 @@ def test_what_goes_on_is_booked_as_accepted_with_the_times_that_were_meant():
     asked = produce({"t": {0: marked([NOW_MS, NONE_MS])}})
     sent = produce({"t": {0: batch([NOW_MS, -1])}})
     said = produced({"t": {0: accepted()}})
-    conversation = (
-        Conversation(odd_view()) >> client(asked) << to_broker(sent) >> broker(said) << to_client(said)
-    )
+    conversation = Conversation(odd_view()) >> client(asked) << to_broker(sent) >> returned(said)
     assert conversation << booked("accepted", reason=None, would_reject=False)
 
 

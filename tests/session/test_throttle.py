@@ -14,15 +14,15 @@ from tests.session.conversation import (
     Expected,
     Session,
     booked,
-    broker,
     client,
     client_is_lost,
+    forwarded,
     later,
     muted,
     paused,
     proxy_cuts,
     resumed,
-    to_broker,
+    returned,
     to_client,
     topic_wanted,
     unmuted,
@@ -274,7 +274,7 @@ def test_whoever_is_silenced_may_go_on_sending_what_is_good():
     throttle = Throttle()
     throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
     asked = produce({"t": {0: GOOD}})
-    assert Conversation(throttle=throttle) >> client(asked) << to_broker(asked)
+    assert Conversation(throttle=throttle) >> forwarded(asked)
 
 
 @pytest.mark.usefixtures("free")
@@ -337,11 +337,9 @@ def test_what_the_broker_rejects_is_the_brokers_to_throttle():
     answered = produced({"t": {0: denied, 1: denied, 2: denied}})
     assert (
         Conversation(View())
-        >> client(asked)
-        << to_broker(asked)
+        >> forwarded(asked)
         << topic_wanted("t")
-        >> broker(answered)
-        << to_client(answered)
+        >> returned(answered)
         << booked("broker_rejected")
         << booked("broker_rejected")
         << booked("broker_rejected")

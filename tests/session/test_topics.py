@@ -20,6 +20,7 @@ from tests.session.conversation import (
     broker,
     client,
     closed,
+    forwarded,
     id_of,
     later,
     noted,
@@ -28,6 +29,7 @@ from tests.session.conversation import (
     read,
     relayed,
     resumed,
+    returned,
     to_broker,
     to_client,
     topic_wanted,
@@ -205,8 +207,7 @@ def test_answers_to_earlier_requests_pass_meanwhile():
         >> client(first, asked({"new": {0: GOOD}}, correlation_id=2))
         << to_broker(first)
         << WAITS
-        >> broker(said)
-        << to_client(said)
+        >> returned(said)
         << booked("accepted", topic="t")
     )
 
@@ -298,8 +299,7 @@ def test_batches_that_were_sent_behind_it_do_not_overtake_it_when_the_name_comes
         << not_known_at_once(2)
         << REFUSED
         >> later(1)
-        >> client(again)
-        << to_broker(again)
+        >> forwarded(again)
     )
 
 
@@ -385,12 +385,7 @@ def test_then_version_12_is_the_newest_that_is_offered():
 def test_known_names_stay_right_for_a_connection_that_was_offered_ids_before():
     """A lost permission ends no connection, and loses no record."""
     view, frame = view_of(), asked({"t": {0: GOOD}})
-    assert (
-        Conversation(view)
-        >> view_becomes(replace(view, may_describe=False))
-        >> client(frame)
-        << to_broker(frame)
-    )
+    assert Conversation(view) >> view_becomes(replace(view, may_describe=False)) >> forwarded(frame)
 
 
 @pytest.mark.parametrize("lost", [{"may_describe": False}, {"denied_ids": frozenset([id_of("new")])}])
@@ -485,11 +480,9 @@ def test_limits_that_do_not_come_are_waited_for_once():
         << to_broker(frame)
         << topic_wanted("new")
         << resumed
-        >> client(again)
-        << to_broker(again)
+        >> forwarded(again)
         << topic_wanted("new")
-        >> broker(produced({"new": {0: accepted()}}))
-        << to_client(produced({"new": {0: accepted()}}))
+        >> returned(produced({"new": {0: accepted()}}))
         << booked("accepted", topic="new", limits=None, limits_unknown=True)
     )
 
@@ -522,10 +515,10 @@ def test_limits_that_came_and_are_forgotten_are_waited_for_again(wait_ends):
 def test_a_batch_is_booked_as_judged_without_the_limits_of_its_topic(policy, is_unknown):
     conversation = Conversation(replace(VIEW, reads_limits=False, policy=policy), uses_fast_path=False)
     frame, said = produce({"new": {0: GOOD}}), produced({"new": {0: accepted()}})
-    conversation >> client(frame) << to_broker(frame)
+    conversation >> forwarded(frame)
     if is_unknown:
         conversation << topic_wanted("new")
-    conversation >> broker(said) << to_client(said) << booked("accepted", limits_unknown=is_unknown)
+    conversation >> returned(said) << booked("accepted", limits_unknown=is_unknown)
 
 
 @pytest.mark.parametrize(
