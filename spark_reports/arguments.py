@@ -29,7 +29,9 @@ Arguments: TypeAlias = "argparse._ActionsContainer"
 def add_command(commands: Commands, name: str, purpose: str, examples: str) -> argparse.ArgumentParser:
     """Add a command, and return its parser. The help shows the examples as they are."""
     as_it_is = argparse.RawDescriptionHelpFormatter
-    parser = commands.add_parser(name, help=purpose, epilog=examples, formatter_class=as_it_is)
+    parser = commands.add_parser(
+        name, help=purpose, description=purpose, epilog=examples, formatter_class=as_it_is
+    )
     parser.set_defaults(parser=parser)
     return parser
 

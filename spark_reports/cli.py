@@ -6,7 +6,7 @@ Exit codes: 0 done · 1 failed · 2 wrong usage (also an input that does not exi
 import argparse
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from types import MappingProxyType
@@ -23,9 +23,15 @@ from spark_reports.exits import (
     SparkUnavailableError,
     UsageError,
 )
-from tsproxy.model.words import unknown_argument, unknown_command
+from tsproxy.model.words import listed, unknown_argument, unknown_command
 
-COMMANDS: Final = (daily, gate, what_if, trend, report, compact, doctor, render)
+GROUPS: Final = {
+    "Begin with these three": {"daily": daily, "gate": gate, "doctor": doctor},
+    "Ask about days in the rollup (without Spark)": {"what-if": what_if, "trend": trend, "report": report},
+    "Write other forms": {"compact": compact, "render": render},
+}
+"""The groups of `--help`, with their commands."""
+COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
 _TEAMS: Final = "--owners writes a folder for each team, with its text in latest.json"
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
@@ -75,8 +81,8 @@ _EXAMPLES: Final = """examples:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    root, commands = _parser()
-    if (text := unknown_command(words, commands, REMOVED)) is not None:
+    root = parser()
+    if (text := unknown_command(words, COMMANDS, REMOVED)) is not None:
         root.error(text)
     options, unread = root.parse_known_args(words)
     if unread:
@@ -117,18 +123,20 @@ def _meant(option: str, known: Sequence[str]) -> list[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    root, _ = _parser()
-    return root
-
-
-def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     root = argparse.ArgumentParser(
         prog="spark_reports",
+        usage="spark_reports [-h] COMMAND ...",
         description="Reports from tsproxy's decision log. All days are UTC days.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = root.add_subparsers(required=True, metavar="COMMAND", title="commands, most used first")
-    for command in COMMANDS:
+    commands = root.add_subparsers(
+        prog="spark_reports", required=True, metavar="COMMAND", help=argparse.SUPPRESS
+    )
+    for command in COMMANDS.values():
         command.add(commands)
-    return root, commands.choices
+    for title, group in GROUPS.items():
+        root.add_argument_group(
+            title, listed({name: commands.choices[name].description or "" for name in group})
+        )
+    return root

@@ -1,8 +1,23 @@
-"""A command or an option that does not exist: the one that was meant, and status 2."""
+"""The list of commands, and the answers to a command or an option that does not exist."""
+
+import re
 
 import pytest
 
+from spark_reports.cli import GROUPS as OF_REPORTS
 from tests.in_process import run_command
+from tsproxy.cli import GROUPS as OF_PROXY
+
+
+@pytest.mark.parametrize(("program", "groups"), [("tsproxy", OF_PROXY), ("spark_reports", OF_REPORTS)])
+def test_help_lists_commands_in_groups_with_the_three_that_come_first_on_top(program, groups):
+    parts = run_command(program, "--help").stdout.split("\n\n")
+    shown = {part.partition(":\n")[0]: re.findall(r"^  (\S+) +\S", part, re.MULTILINE) for part in parts}
+
+    assert [(title, shown[title]) for title in shown if title in groups] == [
+        (title, list(commands)) for title, commands in groups.items()
+    ]
+    assert len(next(iter(groups.values()))) == 3
 
 
 @pytest.mark.parametrize(

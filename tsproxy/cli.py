@@ -16,15 +16,14 @@ from tsproxy.commands.exits import FAILED, MISTAKEN
 from tsproxy.commands.options import add_command, meant
 from tsproxy.commands.removed import REMOVED
 from tsproxy.config import ConfigError
-from tsproxy.model.words import unknown_argument, unknown_command
+from tsproxy.model.words import listed, unknown_argument, unknown_command
 
-COMMANDS: Final = {
-    "doctor": doctor,
-    "run": run,
-    "check": check,
-    "scan": scan,
-    "explain": explain,
+GROUPS: Final = {
+    "Begin with these three": {"doctor": doctor, "run": run, "check": check},
+    "Ask about timestamps": {"scan": scan, "explain": explain},
 }
+"""The groups of `--help`, with their commands."""
+COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
 EXAMPLES: Final = """\
 examples:
   tsproxy run --upstream 127.0.0.1:9092 --listen 127.0.0.1:9192
@@ -58,12 +57,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         "tsproxy",
+        usage="tsproxy [-h] [--version] COMMAND ...",
         description="A Kafka proxy that keeps bad record timestamps out of the log.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"tsproxy {__version__}")
-    commands = root.add_subparsers(required=True, metavar="COMMAND", title="commands, most used first")
-    for name, command in COMMANDS.items():
-        command.add(add_command(commands, name, command.HELP, command.EXAMPLES))
+    commands = root.add_subparsers(prog="tsproxy", required=True, metavar="COMMAND", help=argparse.SUPPRESS)
+    for title, group in GROUPS.items():
+        root.add_argument_group(title, listed({name: command.HELP for name, command in group.items()}))
+        for name, command in group.items():
+            command.add(add_command(commands, name, command.HELP, command.EXAMPLES))
     return root

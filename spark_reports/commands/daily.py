@@ -25,7 +25,7 @@ _EXAMPLES: Final = """examples:
 
 
 def add(commands: arguments.Commands) -> None:
-    purpose = "make one day's report (or a few days'); with --store, all that a scheduler runs"
+    purpose = "make a day's report; with --store, all that a scheduler runs"
     parser = arguments.add_command(commands, "daily", purpose, _EXAMPLES)
     source = parser.add_argument_group("input")
     arguments.add_period(source, arguments.MANY_DAYS)

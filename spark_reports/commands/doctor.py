@@ -20,7 +20,7 @@ _EXAMPLE: Final = """example:
 
 def add(commands: arguments.Commands) -> None:
     parser = arguments.add_command(
-        commands, "doctor", "find what is wrong with a log: gaps, unusable lines, silent processes", _EXAMPLE
+        commands, "doctor", "find gaps, unusable lines and silent processes in a log", _EXAMPLE
     )
     arguments.add_period(parser)
     arguments.add_input(parser)

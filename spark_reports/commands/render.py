@@ -1,4 +1,4 @@
-"""`spark_reports render`: convert a report.json to another format, without Spark."""
+"""`spark_reports render`: convert a report.json to another format (without Spark)."""
 
 import argparse
 import sys
@@ -31,7 +31,7 @@ _EXAMPLE: Final = """example:
 
 def add(commands: arguments.Commands) -> None:
     parser = arguments.add_command(
-        commands, "render", "convert a report.json to another format, without Spark", _EXAMPLE
+        commands, "render", "convert a report.json to another format (without Spark)", _EXAMPLE
     )
     parser.add_argument("report", type=Path, metavar="REPORT.json", help="the file to show")
     parser.add_argument("--format", choices=FORMATS, default="md", help="the form (md)")

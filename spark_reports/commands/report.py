@@ -20,9 +20,7 @@ _EXAMPLE: Final = """example:
 
 
 def add(commands: arguments.Commands) -> None:
-    parser = arguments.add_command(
-        commands, "report", "the report of a day again, from the rollup, without Spark", _EXAMPLE
-    )
+    parser = arguments.add_command(commands, "report", "make the report of a day again", _EXAMPLE)
     arguments.add_day(parser)
     publishing.add(parser, has_output=True)
     arguments.add_gates(parser)

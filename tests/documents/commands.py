@@ -15,50 +15,25 @@ def reference() -> str:
     return "\n\n".join(part for parser in (proxy(), reports()) for part in _program(parser)) + "\n"
 
 
-def _program(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """The parts of its commands, and the options that several of them have in common, each once."""
-    counts = Counter(row for command in _commands(parser) for row in _rows(command))
+def _program(program: argparse.ArgumentParser) -> Iterator[str]:
+    """A table of its commands, their parts, and the options that several of them have in common."""
+    (below,) = (each for each in program._actions if isinstance(each, argparse._SubParsersAction))
+    purposes = {each.dest: each.help for each in below._choices_actions}
+    commands = below.choices.items()
+    rows = [f"| [`{each.prog}`](#{_anchor(each.prog)}) | {purposes[name]} |" for name, each in commands]
+    yield "\n".join([f"## {program.prog}", "", "| command | what it does |", "| --- | --- |", *rows])
+    counts = Counter(row for _, command in commands for row in _rows(command))
     usual = dict(row for row, count in reversed(counts.most_common()) if count > 1)
     common = [row for row in counts if row in usual.items()]
-    yield from _parts(parser, common)
-    yield "\n".join([f"### {_common(parser)}", "", *_table(common)])
+    for name, command in commands:
+        if command.description == purposes[name]:
+            command.description = None  # the table has said it
+        yield "\n\n".join(_command(command, common))
+    yield "\n".join([f"### {_common(program)}", "", *_table(common)])
 
 
 def _common(parser: argparse.ArgumentParser) -> str:
     return f"Common options of {parser.prog.split()[0]}"
-
-
-def _commands(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    below = _below(parser)
-    if below is None:
-        yield parser
-        return
-    for each in below.choices.values():
-        yield from _commands(each)
-
-
-def _below(parser: argparse.ArgumentParser) -> "argparse._SubParsersAction[argparse.ArgumentParser] | None":
-    return next((each for each in parser._actions if isinstance(each, argparse._SubParsersAction)), None)
-
-
-def _parts(parser: argparse.ArgumentParser, common: list[Row]) -> Iterator[str]:
-    """The part of the command, then those of its subcommands."""
-    below = _below(parser)
-    if below is None:
-        yield "\n\n".join(_command(parser, common))
-        return
-    purposes = {each.dest: each.help for each in below._choices_actions}
-    rows = [f"| [`{each.prog}`](#{_anchor(each.prog)}) | {purposes[name]} |" for name, each in _of(below)]
-    level = "###" if " " in parser.prog else "##"
-    yield "\n".join([f"{level} {parser.prog}", "", "| command | what it does |", "| --- | --- |", *rows])
-    for _, each in _of(below):
-        yield from _parts(each, common)
-
-
-def _of(
-    below: "argparse._SubParsersAction[argparse.ArgumentParser]",
-) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    return iter(below.choices.items())
 
 
 def _anchor(heading: str) -> str:

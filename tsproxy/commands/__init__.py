@@ -1,6 +1,6 @@
 """The commands of `tsproxy`, one module each.
 
-Each module has `HELP`, `EXAMPLES` and `add`, which adds the arguments to a parser. `cli.COMMANDS` lists the
+Each module has `HELP`, `EXAMPLES` and `add`, which adds the arguments to a parser. `cli.GROUPS` lists the
 modules.
 
 Each command imports its own modules inside its functions, since `--help` needs neither a loop nor a Kafka

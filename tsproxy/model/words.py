@@ -55,6 +55,11 @@ def unknown_argument(
     return f"{name}: {unknown('option', name, options, meant(name, options))}"
 
 
+def listed(purposes: Mapping[str, str]) -> str:
+    """The commands of a group, as `--help` shows them: a line for each, with its purpose."""
+    return "\n".join(f"{name:<8}  {purpose}" for name, purpose in purposes.items())
+
+
 _LAST_DATED_MS: Final = 253_402_300_799_999
 """The end of the year 9999, where calendars (and Python) end."""
 _FIRST_DATED_MS: Final = -62_135_596_800_000

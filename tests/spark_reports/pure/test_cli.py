@@ -34,7 +34,7 @@ from tests.spark_reports import reports
         (["weekly"], "weekly: unknown command; "),
         (
             ["dialy", "--date", "x"],
-            "dialy: unknown command; did you mean 'daily'? Allowed here: daily, gate, what-if, ",
+            "dialy: unknown command; did you mean 'daily'? Allowed here: daily, gate, doctor, ",
         ),
         ([], "required"),
     ],
