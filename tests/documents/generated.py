@@ -15,6 +15,7 @@ from rigs.simulated import violations
 from tests.documents import commands, fields, keys, report_schema, rollup_schema
 from tests.test_states import drawing
 from tsproxy.config import schema
+from tsproxy.decisions.drift import EDGES
 from tsproxy.decisions.fields import FIELDS
 from tsproxy.decisions.schema import json_schema as decisions_schema
 
@@ -50,6 +51,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     _WORDS: grown(_WORDS, [f"{field.name} {word}" for field in FIELDS for word in field.choices]),
     "docs/reference/configuration.schema.json": schema.as_text,
     "docs/reference/decision-log.schema.json": lambda: json.dumps(decisions_schema(), indent=1) + "\n",
+    "docs/reference/drift-v1.json": lambda: f"{list(EDGES)}\n",
     "docs/reference/report.schema.json": report_schema.text,
     "docs/reference/rollup.schema.json": rollup_schema.text,
 }

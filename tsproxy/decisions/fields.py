@@ -90,31 +90,26 @@ _ENVELOPE: Final = (
     Field("v", FieldType.INT, "version of this schema", _ALL),
     Field("proxy", FieldType.TEXT, "name of the proxy", _ALL),
     Field("boot", FieldType.TEXT, "one run of one proxy process", _ALL),
-    Field(
-        "seq",
-        FieldType.INT,
-        "number of the line in its boot, from 0 without a gap: a gap is a lost line",
-        _ALL,
-    ),
+    Field("seq", FieldType.INT, "number of the line in its boot, from 0: a gap is a lost line", _ALL),
     Field("cluster_id", FieldType.TEXT, "id of the Kafka cluster, once known", maybe=_ALL),
 )
 
 _WHO: Final = (
     Field("listener", FieldType.TEXT, "name of the proxy's listener", _DC),
-    Field("client_id", FieldType.TEXT, "the client's id; absent if it sent none", maybe=_DCV),
+    Field("client_id", FieldType.TEXT, "the client's id, if it sent one", maybe=_DCV),
     Field("principal", FieldType.TEXT, "the client's principal, unless it is private", maybe=_DCV),
     Field("client_address", FieldType.TEXT, "the client's IP address, unless it is private", maybe=_D + _V),
     Field("client_port", FieldType.INT, "the client's port, unless its address is left out", maybe=_D),
     Field("client_software", FieldType.TEXT, "name/version of the client library (KIP-511)", maybe=_D + _V),
-    Field("addresses", FieldType.TEXTS, "client addresses seen, at most 8", _C),
-    Field("addresses_truncated", FieldType.BOOL, "true if there were more addresses than listed", maybe=_C),
-    Field("folded", FieldType.BOOL, "true if topic and client stand for all keys beyond the limit", maybe=_C),
+    Field("addresses", FieldType.TEXTS, "addresses of clients, at most 8", _C),
+    Field("addresses_truncated", FieldType.BOOL, "true if there were more addresses", maybe=_C),
+    Field("folded", FieldType.BOOL, "true for the sum of all keys beyond the limit", maybe=_C),
 )
 
 _OLD: Final = (
-    Field("api", FieldType.TEXT, "the API that the client used, by its name in Kafka", _V),
+    Field("api", FieldType.TEXT, "the API, by its name in Kafka", _V),
     Field("version_min", FieldType.INT, "the oldest version used that Kafka 4 does not take", _V),
-    Field("version_max", FieldType.INT, "the newest version used that Kafka 4 does not take", _V),
+    Field("version_max", FieldType.INT, "the newest such version", _V),
 )
 
 _WHERE: Final = (
@@ -143,23 +138,22 @@ _VERDICT: Final = (
         maybe=_DC,
     ),
     Field("mode", FieldType.TEXT, "mode of that rule, if a rule decided", maybe=_DC, choices=tuple(Mode)),
-    Field("waiver", FieldType.TEXT, "name of the waiver because of which the batch was forwarded", maybe=_DC),
+    Field("waiver", FieldType.TEXT, "the waiver because of which the batch was forwarded", maybe=_DC),
     Field(
         "would_reject",
         FieldType.BOOL,
-        "true if the batch was forwarded and only counted: its rule is in audit mode, a waiver holds, or the "
-        "candidate limits reject it",
+        "true if the batch was only counted: a rule in audit mode, a waiver, or the candidate limits",
         maybe=_DC,
     ),
     Field("reason", FieldType.TEXT, "why records were rejected", maybe=_DC, choices=tuple(Reason)),
     Field(
         "unit_guess",
         FieldType.TEXT,
-        "the mistake the producer seems to make: a unit, or a time that was never set",
+        "the mistake that the producer seems to make",
         maybe=_DC,
         choices=tuple(UnitGuess),
     ),
-    Field("error_code", FieldType.INT, "Kafka error code sent to the client, 0 for none", _DC),
+    Field("error_code", FieldType.INT, "Kafka's error code for the client, or 0", _DC),
     Field("error_message", FieldType.TEXT, "error text sent to the client", maybe=_D),
     Field("is_final", FieldType.BOOL, "false for an error after which most producers send again", _DC),
 )
@@ -168,20 +162,19 @@ COUNTS: Final = (
     Field("batches", FieldType.INT, "number of batches", _C),
     Field("records", FieldType.INT, "records in the batch or batches", _DC),
     Field("bad_records", FieldType.INT, "number of culprits", _DC),
-    Field("collateral_records", FieldType.INT, "good records that were rejected together with culprits", _DC),
+    Field("collateral_records", FieldType.INT, "good records that were rejected with culprits", _DC),
     Field("bytes", FieldType.INT, "bytes of the batches", _C),
     Field("requests", FieldType.INT, "ProduceRequests with at least one batch of this key", _C),
     Field(
         "records_unread",
         FieldType.INT,
-        "records of compressed batches of which only the header was judged (`inspect.compressed`); "
-        "their times are those of the header",
+        "records that were judged by the timestamps in their batch's header alone (`inspect.compressed`)",
         maybe=_DC,
     ),
     Field(
         "records_limits_unknown",
         FieldType.INT,
-        "records that were judged while the topic's own limits were not known",
+        "records judged while the topic's own limits were not known",
         maybe=_C,
     ),
 )
@@ -189,27 +182,18 @@ COUNTS: Final = (
 _TIMES: Final = (
     Field("now_ms", FieldType.INT, "the clock by which the batch was judged", _D),
     Field("bad_index", FieldType.INTS, "positions of the culprits in the batch, at most 20", _D),
-    Field("bad_index_truncated", FieldType.BOOL, "true if there were more culprits than listed", maybe=_D),
-    Field("bad_ts", FieldType.INTS, "timestamps of the culprits if known, in the same order, at most 20", _D),
-    Field(
-        "bad_ts_min", FieldType.INT, "smallest timestamp of the culprits, without -1 (no timestamp)", maybe=_D
-    ),
-    Field(
-        "bad_ts_max", FieldType.INT, "largest timestamp of the culprits, without -1 (no timestamp)", maybe=_D
-    ),
+    Field("bad_index_truncated", FieldType.BOOL, "true if there were more culprits", maybe=_D),
+    Field("bad_ts", FieldType.INTS, "their timestamps, if known, in the same order", _D),
+    Field("bad_ts_min", FieldType.INT, "smallest timestamp of the culprits but -1", maybe=_D),
+    Field("bad_ts_max", FieldType.INT, "largest timestamp of the culprits but -1", maybe=_D),
     Field(
         "drift_min_ms",
         FieldType.INT,
-        "smallest drift (timestamp - clock) of the culprits, or of all records if no culprit is named; "
-        "-(2^53-1) or 2^53-1 if it is farther",
+        "smallest drift of the culprits, or of all records if no culprit is named; at most 2^53-1 from 0",
         maybe=_DC,
     ),
     Field(
-        "drift_max_ms",
-        FieldType.INT,
-        "largest drift (timestamp - clock) of the culprits, or of all records if no culprit is named; "
-        "-(2^53-1) or 2^53-1 if it is farther",
-        maybe=_DC,
+        "drift_max_ms", FieldType.INT, "largest drift of the same records, within the same bounds", maybe=_DC
     ),
     Field(
         "out_of_order_records",
@@ -220,12 +204,10 @@ _TIMES: Final = (
     Field(
         "out_of_order_max_ms",
         FieldType.INT,
-        "how much older such a record is than the newest one before it, at most",
+        "most that such a record is older than the newest one before it",
         maybe=_C,
     ),
-    Field(
-        "suppressed", FieldType.INT, "similar decisions that were not written since the last one that was", _D
-    ),
+    Field("suppressed", FieldType.INT, "similar decisions not written since the last one", _D),
     Field("first_ts", FieldType.INSTANT, "earliest clock of a batch counted here", _C),
     Field("last_ts", FieldType.INSTANT, "latest clock of a batch counted here", _C),
     Field("hist", FieldType.TEXT, "name of the histogram edges", _C, choices=(HISTOGRAM_NAME,)),
@@ -234,7 +216,7 @@ _TIMES: Final = (
 )
 
 _LIMITS: Final = (
-    Field("limits_known", FieldType.BOOL, "false if the limits were unknown and the broker judged alone", _D),
+    Field("limits_known", FieldType.BOOL, "false if the broker judged alone", _D),
     Field("timestamp_type", FieldType.TEXT, "message.timestamp.type of the topic", maybe=_D + _L),
     Field("before_max_ms", FieldType.INT, "how old a record may be; absent if unlimited", maybe=_D + _L),
     Field("after_max_ms", FieldType.INT, "how far ahead a record may be; absent if unlimited", maybe=_D + _L),
@@ -242,20 +224,15 @@ _LIMITS: Final = (
 )
 
 _SELF: Final = (
-    Field(
-        "interval_start",
-        FieldType.INSTANT,
-        "start of the interval; the counts belong to its day and hour",
-        _C + _H + _V,
-    ),
+    Field("interval_start", FieldType.INSTANT, "start; the counts belong to its day and hour", _C + _H + _V),
     Field("interval_ms", FieldType.INT, "length of the interval", _C + _H + _V),
     Field("seq_first", FieldType.INT, "seq of the first line of the interval", _H),
-    Field("seq_last", FieldType.INT, "seq of the heartbeat itself, the last line of the interval", _H),
+    Field("seq_last", FieldType.INT, "seq of the heartbeat itself", _H),
     Field("keys", FieldType.INT, "`counters` lines of the interval", _H),
-    Field("batches_folded", FieldType.INT, "batches counted under `other`, beyond the limit of keys", _H),
+    Field("batches_folded", FieldType.INT, "batches of keys beyond the limit", _H),
     Field("decisions_written", FieldType.INT, "`decision` lines written in the interval", _H),
-    Field("decisions_suppressed", FieldType.INT, "`decision` lines that were counted but not written", _H),
-    Field("lines_dropped", FieldType.INT, "lines that the writer dropped since the boot", _H),
+    Field("decisions_suppressed", FieldType.INT, "`decision` lines not written", _H),
+    Field("lines_dropped", FieldType.INT, "lines dropped since the boot", _H),
     Field("queue_high_water", FieldType.INT, "the most lines that ever waited for the writer", _H),
     Field("kind", FieldType.TEXT, "what happened", _L, choices=tuple(LifecycleKind)),
     Field("facts", FieldType.OBJECT, "details, e.g. version, mode, rules and their sha256", maybe=_L),
