@@ -14,9 +14,9 @@ from tsproxy.model.addresses import Address
 class AdminSettings:
     bind: Address | None = fixed(
         or_word(BIND, "off"),
-        "The address of a status page (`/`), `/metrics`, `/livez`, `/readyz`, `/config`, `/brokers` "
-        "and `/decisions/top`. Everybody who can connect to it may read them, unless `token` or "
-        "`tls.client_ca` is given.",
+        "The address of the status page (`/`), `/metrics`, `/livez`, `/readyz`, `/config`, `/brokers` "
+        "and `/decisions/top`. Everybody who can connect may read them, unless `token` or `tls.client_ca` "
+        "is given.",
         default="127.0.0.1:9464",
     )
     hosts: tuple[str, ...] = live(

@@ -31,7 +31,7 @@ class Retention:
     )
     size_bytes: int | None = live(
         or_word(TOTAL_SIZE, "unlimited"),
-        "The oldest closed decision files are deleted while all files in the folder together are larger.",
+        "The oldest closed decision files are deleted while all files in the folder are larger.",
         default="20GiB",
     )
 
@@ -63,16 +63,15 @@ class Decisions:
     )
     sync_every_ms: int | None = live(
         or_word(DURATION, "never"),
-        "How often written lines are forced to the disk, in case the machine loses power; closed files "
-        "always are.",
+        "How often written lines are forced to the disk, in case the machine loses power.",
         path="sync",
         default="10s",
     )
     """With None, the system decides when an open file reaches the disk."""
     rotate_every_ms: int = live(
         FILE_AGE,
-        "A decision file is closed at this age, whatever its size; at most `1d`, since reports read the "
-        "files opened on a day, the day before and the day after.",
+        "A decision file is closed at this age, at most `1d`: reports read files that were opened on a day, "
+        "the day before and the day after.",
         path="rotate.every",
         default="15m",
     )
@@ -92,7 +91,7 @@ class Decisions:
     salt: Secret | None = fixed(
         SECRET,
         "The key of the hashes; the same for proxies whose logs are read together. Without it one is "
-        "made once and kept in the folder of the decision log (`.salt`).",
+        "made once, and kept in the folder (`.salt`).",
         path="privacy.salt",
         default=None,
     )

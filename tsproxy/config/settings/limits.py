@@ -18,7 +18,7 @@ SESSION_LIMITS: Final = keys_for(
         "other_frame": live(SIZE, "Largest request of any other kind."),
         "share_answer": live(
             SIZE,
-            "Largest answer that is held whole, because the proxy reads it: Metadata, Produce and others.",
+            "Largest answer that the proxy reads, and so holds whole: Metadata, Produce and others.",
         ),
         "in_flight_requests": live(
             number(1, 1_000_000), "Requests of one connection that wait for an answer."
@@ -27,8 +27,8 @@ SESSION_LIMITS: Final = keys_for(
         "records_per_batch": live(number(1, 100_000_000), "Most records in one batch."),
         "decompressed_request": live(
             TOTAL_SIZE,
-            "Largest Produce request after decompression, all its batches together; batches beyond it are "
-            "rejected unread if timestamps are limited.",
+            "Largest Produce request after decompression; batches beyond it are rejected unread if "
+            "timestamps are limited.",
         ),
         "records_per_request": live(
             number(1, 1_000_000_000),
@@ -38,13 +38,13 @@ SESSION_LIMITS: Final = keys_for(
         "zstd_window": live(SIZE, "Largest window a zstd frame may ask for."),
         "judging_time_ms": live(
             DURATION,
-            "CPU time that a thread may spend on one Produce request, or ten times the estimate of its work "
-            "if that is more; batches beyond it are rejected unread, too.",
+            "CPU time for one Produce request in a thread, or ten times its estimate if that is more; "
+            "batches beyond it are rejected unread, too.",
         ),
         "throttle_ms": live(
             or_word(DURATION, "off"),
-            "A client is throttled while the proxy rejects more than 1,000 of its batches a second, or 64 "
-            "MB; at most so long at a time (KIP-219's `throttle_time_ms`). `off`: no client is.",
+            "How long at most a client waits at a time while the proxy rejects more than 1,000 of its "
+            "batches or 64 MB per second (KIP-219's `throttle_time_ms`).",
         ),
     },
 )
@@ -61,8 +61,8 @@ class ConnectionLimits:
 
     connections: int = live(
         number(1, 1_000_000),
-        "Clients that may be connected at a time; each takes two file descriptors. Without it 10,000, or as "
-        "many as the system's limit of open files allows.",
+        "Clients that may be connected at a time. Without it 10,000, or as many as the system's limit of "
+        "open files allows.",
         default=None,
         otherwise=MAX_CONNECTIONS,
     )
@@ -73,14 +73,14 @@ class ConnectionLimits:
     )
     buffered: int = live(
         TOTAL_SIZE,
-        "Bytes that are held for all connections together, with what their requests in flight need; beyond "
-        "it the connection that holds most is closed.",
+        "Bytes held for all connections together, with their requests in flight; beyond it the connection "
+        "that holds most is closed.",
         default="1GiB",
     )
     memory: int = live(
         TOTAL_SIZE,
         "Memory of all processes together. Near it, no more clients are accepted, then none is read, and at "
-        "last the heaviest connection is closed. Without it 80% of what the cgroup or the machine has.",
+        "last the heaviest connection is closed. Without it 80% of the cgroup's or the machine's memory.",
         default=None,
         otherwise=0,
     )
@@ -91,14 +91,14 @@ class ConnectionLimits:
     )
     idle_ms: int = live(
         DURATION,
-        "A connection is closed when neither end has sent anything for so long and no answer is "
-        "outstanding. Longer than the brokers' own `connections.max.idle.ms` (10 minutes).",
+        "A connection is closed when neither end has sent anything for so long and no answer is outstanding. "
+        "Keep it longer than the brokers' `connections.max.idle.ms` (10 minutes).",
         default="12m",
     )
     connection_age_ms: int | None = live(
         or_word(DURATION, "off"),
-        "A connection that is older, by 10% more or less, is closed when no answer is outstanding, so that "
-        "its client logs in anew: a revoked certificate ends there.",
+        "An older connection (by 10% more or less) is closed when no answer is outstanding, so that its "
+        "client logs in anew.",
         default="off",
     )
     handshake_ms: int = live(

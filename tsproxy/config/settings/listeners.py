@@ -49,8 +49,7 @@ class ServerTls:
     )
     client_crl: Path | None = live(
         PATH,
-        "PEM file of lists of revoked certificates (CRL), one for each authority that signs clients' "
-        "certificates.",
+        "PEM file of revocation lists (CRL), one for each authority that signs clients' certificates.",
         default=None,
     )
     client_auth: ClientAuth = live(
@@ -86,7 +85,7 @@ class BrokerPorts:
     )
     count: int = fixed(
         number(1, 65535),
-        "How many node ids can be served, from `first_id` on; each takes a port.",
+        "How many node ids are served; each takes a port.",
         default="200",
     )
     first_id: int = fixed(
@@ -147,8 +146,7 @@ _BROKERS_KEYS: Final = {
         {
             "host": fixed(
                 Kind("host with `{node_id}`", BrokerHosts.parse),
-                "Instead of ports: broker n is served at `bind` under this host name, which clients send in "
-                "the TLS handshake (SNI). Needs `tls`.",
+                "Instead of ports: broker n is served at `bind` under this host name (SNI). Needs `tls`.",
                 default=None,
             )
         },
@@ -193,22 +191,18 @@ class Listener:
         HOST, "The host that clients get for every broker; without it the host of `bind`.", default=None
     )
     brokers: BrokerPorts | BrokerHosts = section(BrokerPorts, _BROKERS_KEYS)
-    tls: ListenerTls | None = section(
-        ListenerTls, optional="Clients of this listener use TLS if this section is present."
-    )
+    tls: ListenerTls | None = section(ListenerTls, optional="Clients use TLS if this section is present.")
     proxy_protocol: ProxyProtocol | None = section(
         ProxyProtocol,
-        optional="Every connection begins with a PROXY protocol header if this section is present: a load "
-        "balancer names the client in it.",
+        optional="Every connection begins with a PROXY protocol header if this section is present.",
         live=True,
         example="{ version: v2, from: [10.0.0.0/8] } with the load balancer's addresses",
     )
     addresses_in_configs: AddressesInConfigs = live(
         choice(AddressesInConfigs),
-        "How DescribeConfigs answers show brokers' own addresses (`advertised.listeners` and the "
-        "like), error texts of AlterConfigs and IncrementalAlterConfigs those that they quote, and "
-        "DescribeQuorum answers those of controllers: `mask` leaves them out, `pass` lets "
-        "administrators see them.",
+        "How answers of DescribeConfigs and DescribeQuorum, and error texts of AlterConfigs and "
+        "IncrementalAlterConfigs, show addresses of brokers and controllers: `mask` leaves them out, `pass` "
+        "lets administrators see them.",
         default="mask",
     )
     place: str = field(compare=False, default="")

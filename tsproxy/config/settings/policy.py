@@ -55,13 +55,11 @@ def _match() -> Keys:
     return keys_for(
         Match,
         {
-            "topics": pattern(TOPIC_PATTERN, "Topics that it is for."),
-            "client_ids": pattern(PATTERN, "Client ids that it is for."),
-            "principals": pattern(PRINCIPAL_PATTERN, "Principals that it is for (`User:etl`)."),
-            "addresses": pattern(CIDR, "Clients' addresses that it is for."),
-            "client_software": pattern(
-                PATTERN, "Clients' libraries that it is for, as `name/version` (KIP-511)."
-            ),
+            "topics": pattern(TOPIC_PATTERN, "Topics."),
+            "client_ids": pattern(PATTERN, "Client ids."),
+            "principals": pattern(PRINCIPAL_PATTERN, "Principals (`User:etl`)."),
+            "addresses": pattern(CIDR, "Clients' addresses."),
+            "client_software": pattern(PATTERN, "Clients' libraries, as `name/version` (KIP-511)."),
         },
     )
 
@@ -72,26 +70,22 @@ def _settings() -> Mapping[str, Any]:
     return {
         "no_timestamp": _optional(
             choice(Choice),
-            "Records without a timestamp (-1); `stamp` sets the proxy's clock. "
-            "Default, after `policy.defaults`: `accept`.",
+            "Records without a timestamp (-1); `stamp` sets the proxy's clock. Default: `accept`.",
         ),
-        "zero": _optional(
-            _ACCEPT_OR_REJECT, "Records whose timestamp is 0. Default, after `policy.defaults`: `accept`."
-        ),
+        "zero": _optional(_ACCEPT_OR_REJECT, "Records whose timestamp is 0. Default: `accept`."),
         "negative": _optional(
             _ACCEPT_OR_REJECT,
-            "Records whose timestamp is below -1. Default, after `policy.defaults`: `accept`.",
+            "Records whose timestamp is below -1. Default: `accept`.",
         ),
         "extended_timestamps": _optional(
             YES_OR_NO,
             "Whether a batch with attribute bit 6 is read as KIP-228 proposed: -1 is a timestamp, "
-            "Long.MIN_VALUE is none. It is forwarded in the form that brokers read.",
+            "Long.MIN_VALUE is none.",
         ),
         "on_violation": _optional(
             choice(OnViolation),
-            "Records with timestamps that are not allowed: `reject` rejects their batch, `repair` converts "
-            "timestamps that are plainly in another unit and rejects the rest, `stamp` sets the proxy's "
-            "clock. Default, after `policy.defaults`: `reject`.",
+            "Timestamps that are not allowed: `reject` rejects their batch, `repair` converts those plainly "
+            "in another unit and rejects the rest, `stamp` sets the proxy's clock. Default: `reject`.",
         ),
         "keep_original_time": _optional(
             YES_OR_NO, "Whether a repaired or stamped record gets a header `tsproxy-original-timestamp`."
@@ -101,15 +95,13 @@ def _settings() -> Mapping[str, Any]:
         ),
         "dead_letters": _optional(
             YES_OR_NO,
-            "Whether the culprits of a rejected batch are copied to `dead_letters.topic`. "
-            "Default, after `policy.defaults`: `no`.",
+            "Whether the culprits of a rejected batch are copied to `dead_letters.topic`. Default: `no`.",
         ),
         "inspect_compressed": _optional(
             choice(Inspect),
-            "Which compressed batches are read: `all`; `adaptive`: once a hundred of a connection and a "
-            "topic were in order, one of a hundred, and of the others only the header is judged; or `auto`: "
-            "`adaptive` where the broker itself rejects all that the proxy would reject, else `all`. "
-            "Default, after `policy.defaults`: `auto`.",
+            "Which compressed batches are read: `all`; `adaptive`: once a hundred were in order, one of a "
+            "hundred, and the headers of the others; or `auto`: `adaptive` where the broker itself rejects "
+            "all that the proxy would reject, else `all`. Default: `auto`.",
             path="inspect.compressed",
         ),
     }
@@ -119,10 +111,9 @@ DEFAULTS: Final = keys_for(
     RuleSettings,
     {
         **_limits(
-            "How far a record may lie behind the clock, with `limits_from: config` or `stricter`; without it "
-            "unlimited.",
-            "How far a record may lie ahead of the clock, with `limits_from: config` or `stricter`; without "
-            "it `1h`.",
+            "How far a record may lie behind the clock, with `limits_from: config` or `stricter`. Default: "
+            "`unlimited`.",
+            "The same ahead of the clock. Default: `1h`.",
         ),
         **_settings(),
     },
@@ -139,7 +130,7 @@ CANDIDATE: Final = keys_for(
         ),
         **_limits(
             "The candidate's own limit behind the clock. Without it, a preset counts records older than "
-            "`3650d` in topics that allow any age: they look like mistakes.",
+            "`3650d` in topics that allow any age.",
             "The candidate's own limit ahead of the clock.",
         ),
     },
@@ -179,8 +170,8 @@ WAIVER: Final = keys_for(
     {
         "name": live(NAME, "Names the waiver in the decision log."),
         "match": section(Match, _match()),
-        "until_ms": live(INSTANT, "When the waiver ends; from then on it has no effect."),
-        "owner": live(TEXT, "The person or team responsible for it."),
+        "until_ms": live(INSTANT, "When the waiver ends."),
+        "owner": live(TEXT, "Who is responsible for it."),
         "reason": live(TEXT, "Why it is needed."),
     },
 )
@@ -195,22 +186,19 @@ POLICY: Final = keys_for(
         ),
         "limits_from": live(
             choice(LimitsFrom),
-            "`broker`: each topic's own limits; `config`: `policy.defaults` for every topic, for clusters "
-            "where the proxy may not read topic configurations; `stricter`: the narrower of both, for each "
-            "side.",
+            "`broker`: each topic's own limits; `config`: `policy.defaults` for every topic, also where the "
+            "proxy may not read topics' limits; `stricter`: the narrower of both, for each side.",
         ),
-        "clock_tolerance_ms": live(
-            TOLERANCE, "Every limit is wider by this much, because clocks differ a little."
-        ),
+        "clock_tolerance_ms": live(TOLERANCE, "Every limit is wider by this much."),
         "names_unit": live(
             YES_OR_NO,
-            "Whether the error message to the client names the unit that its timestamp seems to be in.",
+            "Whether the error text names the unit that a timestamp seems to be in.",
             path="name_unit",
         ),
         "help": _optional(
             HELP,
-            "The end of each error text that names a bad record: where its owner finds help, such as the "
-            "address of a page. It is one line, and every client sees it.",
+            "The end of each error text that names a bad record, such as the address of a page. It is one "
+            "line, and every client sees it.",
         ),
         "defaults": section(RuleSettings, DEFAULTS),
         "candidate": section(RuleSettings, CANDIDATE),
@@ -221,7 +209,7 @@ POLICY: Final = keys_for(
             Waiver,
             WAIVER,
             many=True,
-            optional="Until it ends, batches that a waiver matches are judged and counted, but forwarded.",
+            optional="Batches that a waiver matches are judged and counted, but forwarded.",
             live=True,
         ),
     },

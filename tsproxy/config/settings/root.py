@@ -44,7 +44,7 @@ class ClockSettings:
         choice(WhenBeyond),
         "The reaction while it is further: `audit` enforces and repairs nothing until the clock is right "
         "again, `warn` only logs it. Without `clock.probe`, `audit` needs two witnesses: a step of the "
-        "clock, and times of brokers that are off by as much.",
+        "clock, and brokers' timestamps that are off by as much.",
         default="audit",
     )
     probe: ClockProbe | None = section(
@@ -68,16 +68,14 @@ class DeadLetterSettings:
     topic: str = live(TOPIC, "The topic; it must exist.")
     max_in_flight_bytes: int = live(
         TOTAL_SIZE,
-        "Bytes of rejected batches, as they were received, that may wait to be copied; beyond it no "
-        "copies are made.",
+        "Bytes of rejected batches that may wait to be copied; beyond it no copies are made.",
         default="64MiB",
     )
     max_records: int = live(number(1, 10_000_000), "The same in records.", default="100000")
     unproven: Unproven = live(
         choice(Unproven),
         "Whether records are copied for a client and a topic for which no broker has accepted a batch within "
-        "a day, in a cluster with an authorizer. With `copy`, a client without any rights can write into the "
-        "dead letter topic.",
+        "a day, in a cluster with an authorizer. With `copy`, clients without rights reach the topic.",
         default="drop",
     )
 
@@ -108,16 +106,15 @@ class Config:
     clock: ClockSettings = section(ClockSettings)
     dead_letters: DeadLetterSettings | None = section(
         DeadLetterSettings,
-        optional="Copies of rejected records go to a Kafka topic if this section is present, for rules with "
-        "`dead_letters: yes`.",
+        optional="Rules with `dead_letters: yes` copy rejected records to a Kafka topic if this section is "
+        "present.",
         live=True,
     )
     session_limits: SessionLimits = section(SessionLimits, SESSION_LIMITS, path="limits")
     connection_limits: ConnectionLimits = section(ConnectionLimits, path="limits")
     drain_delay_ms: int = live(
         TOLERANCE,
-        "How long SIGTERM leaves the ports open while `/readyz` already returns 503: time for a load "
-        "balancer or Kubernetes to send clients elsewhere.",
+        "How long SIGTERM leaves the ports open while `/readyz` already returns 503.",
         path="limits.drain_delay",
         default="0s",
     )

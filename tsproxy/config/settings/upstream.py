@@ -32,9 +32,7 @@ class Password:
     """A user and a password, for PLAIN and SCRAM."""
 
     username: str = live(TEXT, "User name, for PLAIN and SCRAM.")
-    password: Secret = live(
-        SECRET, "Password, for PLAIN and SCRAM; better in `password_file`, or from `${VARIABLE}`."
-    )
+    password: Secret = live(SECRET, "Password, for PLAIN and SCRAM.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +164,7 @@ class Upstream:
     bearer_claim: str = live(
         TEXT,
         "The claim of OAUTHBEARER tokens that brokers use as the principal: their "
-        "`sasl.oauthbearer.sub.claim.name`. A new value holds for new connections.",
+        "`sasl.oauthbearer.sub.claim.name`.",
         default="sub",
     )
     refresh_ms: int = live(
