@@ -18,13 +18,12 @@ from tsproxy.model.policy import FAR_BEHIND_MS, HOUR_MS, PRESETS, Preset
 from tsproxy.model.principals import MAX_SUBJECT
 from tsproxy.proxy.admin.http import HEAD_S
 from tsproxy.proxy.admin.places import MAX_CONNECTIONS, MAX_OF_AN_ADDRESS
-from tsproxy.proxy.brokers.discovery import LISTING_MS, STAMPED_TOPICS
+from tsproxy.proxy.brokers.discovery import STAMPED_TOPICS
 from tsproxy.proxy.clock_check import monitor
 from tsproxy.proxy.clock_check.probe import TRIES
 from tsproxy.proxy.clock_check.steps import STEP_MS
 from tsproxy.proxy.custom_rules import SLOW_S
 from tsproxy.proxy.dead_letters import drops, sender
-from tsproxy.proxy.notes import PER_ADDRESS
 from tsproxy.proxy.reload import certificates, waivers
 from tsproxy.session.job import MAX_OBJECTS
 from tsproxy.session.outcomes import _ABOUT_RECORDS
@@ -52,43 +51,34 @@ def said(text: str, figure: float, expected: float) -> str:
 
 PROMISED = {
     "security.md": [
-        f"or whose subject has more than {MAX_SUBJECT} characters",
-        f"after {word(certificates.UNUSABLE_GRACE_S / MINUTE_S)} minute `certificates_still_not_reloaded`",
+        f"or has more than {MAX_SUBJECT} characters",
         said("The proxy checks the files every second", certificates.POLL_INTERVAL_S, 1),
-        # A file may be half written at one look, so it is taken at the next one.
-        f"A new list is in force within {word(2 * certificates.POLL_INTERVAL_S)} seconds.",
-        f"A warning comes {WARNED_EARLY_S * S / DAY_MS:.0f} days before the end",
+        f"a warning comes {WARNED_EARLY_S * S / DAY_MS:.0f} days before the end",
         f"claims of more than {MAX_CLAIMS_BYTES >> 10} KiB",
-        f"A frame of such a client has at most {SASL_FRAME >> 10} KiB",
-        f"The proxy uses a token again until {100 * _RENEWED_AT:.0f}% of its lifetime is over",
-        f"by default this machine alone (`admin.bind: {CONFIG.admin.bind}`)",
+        f"in frames of at most {SASL_FRAME >> 10} KiB",
+        f"A token is used until {100 * _RENEWED_AT:.0f}% of its lifetime is over",
         f"The port serves {MAX_CONNECTIONS} connections, {MAX_OF_AN_ADDRESS} of them from one address",
         f"A request must come within {word(HEAD_S)} second.",
     ],
     "policy.md": [
-        f"A principal of more than {MAX_CHARACTERS} characters matches none",
-        f"Rules see the first {NAME_CHARS} characters of a client id",
-        f"The proxy reads the limits from the brokers every {CONFIG.upstream.refresh_ms // S} s",
-        f"(for at most {LISTING_MS // S} seconds)",
-        f"waits for them, for at most {word(NAME_WAIT_MS / S)} second",
-        f"gets at most {word(PER_ADDRESS.burst)} warnings at once, "
-        f"and then one every {word(PER_ADDRESS.refill_ms / S)} seconds",
+        said(f"Rules see their first {MAX_CHARACTERS} characters", NAME_CHARS, MAX_CHARACTERS),
+        f"The proxy reads the limits of brokers every {CONFIG.upstream.refresh_ms // S} s",
+        f"waits {word(NAME_WAIT_MS / S)} second at most for its limits",
         f"timestamps of more than {word(FAR_BEHIND_MS / DAY_MS / 365)} years ago "
         f"(`{FAR_BEHIND_MS // DAY_MS}d`)",
-        said("Otherwise records may be one hour ahead (KIP-1030)", AFTER_MS[Preset.KAFKA_4], HOUR_MS),
-        said("Records may be one hour ahead, and there", AFTER_MS[Preset.KIP_937_DRAFT], HOUR_MS),
+        said("else one hour ahead (KIP-1030)", AFTER_MS[Preset.KAFKA_4], HOUR_MS),
+        said("one hour ahead, and no limit for old records", AFTER_MS[Preset.KIP_937_DRAFT], HOUR_MS),
         f"ends with this line (at most {MAX_HELP} bytes)",
         f"in at most a {word(1 + sender.REST)} of a process's time",
-        said("the log names the numbers once a minute", drops.LOG_EVERY_MS / S, MINUTE_S),
+        said("once a minute, `dead_letters_lost` in the log", drops.LOG_EVERY_MS / S, MINUTE_S),
         f"the topic's broker rejected the copies {word(sender.REJECTIONS)} times",
         f"Every compressed batch is read until {adaptive.TRUSTED_AFTER} in a row were in order",
-        f"one batch in {adaptive.ONE_READ_OF} is read, drawn at random",
+        f"one batch in {adaptive.ONE_READ_OF} is read, at random",
         f"is read for {adaptive.READ_ALL_MS // S // MINUTE_S} minutes, "
         f"and until {adaptive.TRUSTED_AFTER} more were in order",
         f"(errors {', '.join(map(str, sorted(_ABOUT_RECORDS)[:2]))} and {max(_ABOUT_RECORDS)})",
-        f"After a pause of {word(adaptive.PAUSE_MS / S / MINUTE_S)} minute, trust begins at 0",
-        said("the wall clock against the monotonic clock, each second", monitor.POLL_INTERVAL_S, 1),
-        f"for a step of a {word(S / STEP_MS)} of a second or more",
+        f"Trust begins at 0 again after a pause of {word(adaptive.PAUSE_MS / S / MINUTE_S)} minute",
+        f"steps of the wall clock of a {word(S / STEP_MS)} of a second or more",
         said("second witness for one minute, so that", monitor.TOLD_BEFORE_MS / S, MINUTE_S),
         f"which are {monitor.RETRY_DELAY_S:g} s and "
         f"{monitor.RETRY_DELAY_S + monitor.LISTEN_INTERVAL_S:g} s apart",
