@@ -61,14 +61,13 @@ def test_the_files_that_come_along_fit():
     assert file_fits(EXAMPLE.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("part", EXAMPLES)
+@pytest.mark.parametrize("part", [part for part, text in EXAMPLES.items() if text])
 def test_an_example_of_the_reference_is_right_and_shows_its_part(part):
     text = EXAMPLES[part]
     given = yaml.safe_load(text)
     rest = {name: value for name, value in yaml.safe_load(SMALLEST).items() if name not in given}
-    environ = dict.fromkeys(("TSPROXY_PASSWORD", "TSPROXY_SALT", "TSPROXY_TOKEN"), "a-secret-of-16-signs")
 
-    config_of(f"{text}\n{yaml.safe_dump(rest) if rest else ''}", environ)  # raises nothing
+    config_of(f"{text}\n{yaml.safe_dump(rest) if rest else ''}")  # raises nothing
 
     assert part in {part_of(".".join(each)) for each in paths(given)}
 

@@ -13,20 +13,10 @@ from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.tree import KEYS, OPTIONAL
 
 EXAMPLES: Final[Mapping[str, str]] = {
-    "upstream": "upstream: { bootstrap_servers: [kafka-1:9092, kafka-2:9092] }",
-    "upstream.tls": "upstream:\n"
-    "  bootstrap_servers: [kafka-1:9092]\n"
-    "  tls: { ca: /etc/tsproxy/ca.pem, certificate: /etc/tsproxy/proxy.pem, key: /etc/tsproxy/proxy.key }",
-    "upstream.admin": "upstream:\n"
-    "  bootstrap_servers: [kafka-1:9092]\n"
-    "  admin:\n"
-    "    refresh: 10s\n"
-    '    sasl: { mechanism: SCRAM-SHA-512, username: tsproxy, password: "${TSPROXY_PASSWORD}" }',
-    "listeners[]": "listeners:\n"
-    "  - name: public\n"
-    "    bind: 0.0.0.0:9192\n"
-    "    advertised_host: kafka.example.com\n"
-    "    brokers: { ports_from: 9193, count: 20 }",
+    "upstream": "",
+    "upstream.tls": "",
+    "upstream.admin": "",
+    "listeners[]": "",
     "listeners[].tls": "listeners:\n"
     "  - bind: 0.0.0.0:9192\n"
     "    advertised_host: kafka.example.com\n"
@@ -58,21 +48,17 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "  waivers:\n"
     '    - { name: backfill, match: { principals: ["User:etl"] }, until: 2030-12-01T00:00:00Z,\n'
     "        owner: data-platform, reason: OPS-123 }",
-    "decisions": "decisions:\n"
-    "  directory: /var/lib/tsproxy/decisions\n"
-    "  rotate: { every: 15m, size: 128MiB }\n"
-    "  retention: { age: 30d, size: 50GiB }\n"
-    '  privacy: { addresses: hash, salt: "${TSPROXY_SALT}" }',
+    "decisions": "decisions: { retention: { age: 30d, size: 50GiB }, privacy: { addresses: hash } }",
     "clock": "clock: { max_offset: 500ms, when_beyond: audit, probe: { topic: tsproxy.clock } }",
     "dead_letters": "dead_letters: { topic: tsproxy.dead-letters }\n"
     "policy: { defaults: { dead_letters: yes } }",
     "limits": "limits: { produce_frame: 10MiB, connections_per_address: 200, drain_timeout: 1m }",
-    "admin": 'admin: { bind: 0.0.0.0:9464, hosts: [proxy-1.example.com], token: "${TSPROXY_TOKEN}" }',
+    "admin": "",
     "admin.tls": "admin: { tls: { certificate: /etc/tsproxy/admin.pem, key: /etc/tsproxy/admin.key } }",
     "": "workers: 2\nlog: { level: warning }",
 }
-"""Each part of the reference with its example, a piece of a file. The part without a name has all other
-keys."""
+"""Each part of the reference with its example, a piece of a file, or with an empty one if the file at the top
+of the page shows it. The part without a name has all other keys."""
 
 
 def reference() -> str:
@@ -93,7 +79,7 @@ def _parts() -> Iterator[str]:
         yield "\n\n".join(
             [
                 f"### {f'`{part}`' if part else 'The other keys'}",
-                f"```\n{EXAMPLES[part]}\n```",
+                *([f"```\n{EXAMPLES[part]}\n```"] if EXAMPLES[part] else []),
                 *_about_sections(part),
                 *_named_again(again),
                 *map(_entry, own),
