@@ -50,14 +50,6 @@ def _command(parser: argparse.ArgumentParser, common: list[Row]) -> Iterator[str
     if shared := [_name(row) for row in rows if row in common]:
         heading = _common(parser)
         yield f"Also [common options](#{_anchor(heading.lower())}): {', '.join(shared)}."
-    yield from _notes(parser.epilog or "")
-
-
-def _notes(epilog: str) -> Iterator[str]:
-    """The paragraphs behind the options. Examples are in `--help`, and on the pages that explain them."""
-    for paragraph in epilog.strip().split("\n\n"):
-        if paragraph and not paragraph.startswith("example"):
-            yield f"```text\n{paragraph}\n```"
 
 
 def _rows(parser: argparse.ArgumentParser) -> Iterator[Row]:
