@@ -8,6 +8,7 @@ import yaml
 
 from tests.config.files import SMALLEST, config_of
 from tests.documents.keys import EXAMPLES, part_of, reference
+from tsproxy.config.kinds import SECRET_FILE
 from tsproxy.config.schema import json_schema
 from tsproxy.config.tree import KEYS
 
@@ -85,6 +86,9 @@ def test_the_reference_has_each_key_as_a_heading_or_says_where_it_stands():
     text = reference()
 
     for key in KEYS:
+        if key.kind == SECRET_FILE:
+            assert f"secret, or `{key.path.rpartition('.')[2]}`" in text
+            continue
         part = part_of(key.path)
         name = key.path.removeprefix(part).lstrip(".")
         _, _, section = text.partition(f"### `{part}`\n" if part else "### The other keys\n")

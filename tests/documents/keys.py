@@ -1,7 +1,8 @@
 """The declared keys as Markdown, for docs/reference/configuration.md: a part for each section of `EXAMPLES`.
 
-Each key is a heading, so that it has an anchor and the site's search finds it by its name. A key that a part
-has from an earlier one, such as a rule's from `policy.defaults`, is only named again.
+Each key is a heading, so that it has an anchor and the site's search finds it by its name. The key of a
+secret's file stands with the secret. A key that a part has from an earlier one, such as a rule's from
+`policy.defaults`, is only named again.
 """
 
 import re
@@ -9,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Final
 
-from tsproxy.config.keys import Key, SectionKeys
+from tsproxy.config.keys import Key, SectionKeys, file_of
+from tsproxy.config.kinds import SECRET_FILE
 from tsproxy.config.tree import KEYS, OPTIONAL
 
 EXAMPLES: Final[Mapping[str, str]] = {
@@ -68,7 +70,7 @@ def reference() -> str:
 def _parts() -> Iterator[str]:
     printed: dict[tuple[object, ...], str] = {}
     for part in EXAMPLES:
-        keys = [key for key in KEYS if part_of(key.path) == part]
+        keys = [key for key in KEYS if part_of(key.path) == part and key.kind != SECRET_FILE]
         own = [key for key in keys if _facts(part, key) not in printed]
         again = [
             (printed[facts], _within(part, key.path))
@@ -124,6 +126,8 @@ def _entry(key: Key) -> str:
 
 
 def _value(key: Key) -> str:
+    if key.kind.is_secret:
+        return f"{key.kind.word}, or `{file_of(key.path.rpartition('.')[2])}`"
     return f"list of {key.kind.word}" if key.is_list else key.kind.word
 
 
