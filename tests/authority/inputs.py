@@ -27,6 +27,11 @@ class Input:
     needs_setting: bool = False
 
 
+def tried(name: str, attempt: Callable[..., Attempt], *fields: str, needs_setting: bool = False) -> Input:
+    """An input of the client's."""
+    return Input(name, Who.CLIENT, fields, attempt, needs_setting)
+
+
 INPUTS = (
     Input(
         "the configuration file: modes, limits, rules, waivers, custom rules, `limits`",
@@ -39,11 +44,7 @@ INPUTS = (
             *("Match.client_software", "Peer.listener"),
         ),
     ),
-    Input(
-        "`clock.probe`: a broker's time for the proxy's own record",
-        Who.BROKER,
-        ("Policy.is_suspended",),
-    ),
+    Input("`clock.probe`: a broker's time for the proxy's own record", Who.BROKER, ("Policy.is_suspended",)),
     Input(
         "a topic's own configuration, and the broker's defaults",
         Who.BROKER,
@@ -54,109 +55,32 @@ INPUTS = (
         Who.BROKER,
         ("View.topic_names", "View.may_describe", "View.produce_versions"),
     ),
-    Input(
-        "the answer to a login",
-        Who.BROKER,
-        ("View.broker_needs_sasl", "Peer.principal"),
-    ),
-    Input(
-        "the answer to Produce",
-        Who.BROKER,
-    ),
-    Input(
-        "the brokers' addresses",
-        Who.BROKER,
-        ("View.endpoints", "View.unserved", "View.brokers"),
-    ),
+    Input("the answer to a login", Who.BROKER, ("View.broker_needs_sasl", "Peer.principal")),
+    Input("the answer to Produce", Who.BROKER),
+    Input("the brokers' addresses", Who.BROKER, ("View.endpoints", "View.unserved", "View.brokers")),
     Input(
         "the client's address, or the PROXY header of a trusted load balancer",
         Who.NETWORK,
         ("Peer.client_address", "Peer.client_port"),
     ),
-    Input(
-        "this machine's clock and its time service",
-        Who.NETWORK,
-        ("RequestContext.now_ms",),
+    Input("this machine's clock and its time service", Who.NETWORK, ("RequestContext.now_ms",)),
+    tried("the client id", attempts.client_ids, "Peer.client_id", "RequestContext.peer", needs_setting=True),
+    tried(
+        "the client's library (ApiVersions)", attempts.software, "Peer.client_software", needs_setting=True
     ),
-    Input(
-        "the client id",
-        Who.CLIENT,
-        ("Peer.client_id", "RequestContext.peer"),
-        attempts.client_ids,
-        needs_setting=True,
-    ),
-    Input(
-        "the client's library (ApiVersions)",
-        Who.CLIENT,
-        ("Peer.client_software",),
-        attempts.software,
-        needs_setting=True,
-    ),
-    Input(
-        "a principal that it claims, until the broker accepts it",
-        Who.CLIENT,
-        (),
-        attempts.principals,
-    ),
-    Input(
-        "the timestamps of its records, and what a batch says of itself",
-        Who.CLIENT,
-        (),
-        attempts.batches,
-    ),
-    Input(
-        "many batches in order",
-        Who.CLIENT,
-        (),
-        attempts.good_batches,
-        needs_setting=True,
-    ),
-    Input(
-        "names of topics",
-        Who.CLIENT,
-        (),
-        attempts.topic_names,
-    ),
-    Input(
-        "ids of topics",
-        Who.CLIENT,
-        ("View.denied_ids",),
-        attempts.topic_ids,
-    ),
-    Input(
-        "topics that only brokers write",
-        Who.CLIENT,
-        (),
-        attempts.topics_of_brokers,
-    ),
-    Input(
-        "tagged fields that nobody knows",
-        Who.CLIENT,
-        (),
-        attempts.tags,
-    ),
-    Input(
+    tried("a principal that it claims, until the broker accepts it", attempts.principals),
+    tried("the timestamps of its records, and what a batch says of itself", attempts.batches),
+    tried("many batches in order", attempts.good_batches, needs_setting=True),
+    tried("names of topics", attempts.topic_names),
+    tried("ids of topics", attempts.topic_ids, "View.denied_ids"),
+    tried("topics that only brokers write", attempts.topics_of_brokers),
+    tried("tagged fields that nobody knows", attempts.tags),
+    tried(
         "version, acks and transactional id",
-        Who.CLIENT,
-        ("RequestContext.api_version", "RequestContext.acks", "RequestContext.has_transactional_id"),
         attempts.versions,
+        *("RequestContext.api_version", "RequestContext.acks", "RequestContext.has_transactional_id"),
     ),
-    Input(
-        "order, size and pieces of its requests",
-        Who.CLIENT,
-        (),
-        attempts.sizes,
-    ),
-    Input(
-        "bad batches",
-        Who.CLIENT,
-        (),
-        attempts.bad_batches,
-    ),
-    Input(
-        "connects, disconnects and bytes that are no request",
-        Who.CLIENT,
-        (),
-        attempts.connections,
-    ),
+    tried("order, size and pieces of its requests", attempts.sizes),
+    tried("bad batches", attempts.bad_batches),
+    tried("connects, disconnects and bytes that are no request", attempts.connections),
 )
