@@ -102,20 +102,19 @@ def test_the_words_say_what_to_do_and_name_the_time_in_utc(tokyo):
     )
 
 
-def test_ticks_are_read_from_the_epoch_that_lands_near_the_clock():
-    ticks = UNITS[UnitGuess.TICKS_100NS]
-    assert ticks.read(FILETIME_1970 + NOW_MS * 10_000, NOW_MS) == NOW_MS
-    assert ticks.read(62_135_596_800_000 * 10_000 + NOW_MS * 10_000, NOW_MS) == NOW_MS
+TICKS, TWICE = UnitGuess.TICKS_100NS, UnitGuess.MILLISECONDS_TIMES_1000_TWICE
+READ = {
+    "ticks of Windows": (TICKS, FILETIME_1970 + NOW_MS * 10_000, NOW_MS),
+    "ticks of .NET": (TICKS, DOTNET_1970 + NOW_MS * 10_000, NOW_MS),
+    # The epochs of 1601 and of year 1 lie 50.5 * 10**12 ms apart: 24 and 26.5 from the clock here.
+    "ticks far away": (TICKS, FILETIME_1970 + (NOW_MS + 24 * 10**12) * 10_000, NOW_MS + 24 * 10**12),
+    "milliseconds times 1,000 twice": (TWICE, (NOW_MS + 7) * 10**6, NOW_MS + 7),
+}
 
 
-def test_ticks_far_from_the_clock_are_read_from_the_epoch_that_lands_nearer():
-    """The epochs of 1601 and of year 1 lie 50.5 * 10**12 ms apart: 24 and 26.5 from the clock here."""
-    between = FILETIME_1970 + (NOW_MS + 24 * 10**12) * 10_000
-    assert UNITS[UnitGuess.TICKS_100NS].read(between, NOW_MS) == NOW_MS + 24 * 10**12
-
-
-def test_milliseconds_times_1000_twice_are_divided_by_a_million():
-    assert UNITS[UnitGuess.MILLISECONDS_TIMES_1000_TWICE].read((NOW_MS + 7) * 10**6, NOW_MS) == NOW_MS + 7
+@pytest.mark.parametrize(("unit", "value", "time_ms"), READ.values(), ids=READ)
+def test_a_value_of_a_unit_is_read_by_the_epoch_that_lands_nearer(unit, value, time_ms):
+    assert UNITS[unit].read(value, NOW_MS) == time_ms
 
 
 def test_every_unit_but_zero_says_how_to_come_to_milliseconds():

@@ -7,7 +7,6 @@ from typing import get_args, get_type_hints
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.index import load_response_schema
 
 from tests.session.conversation import (
     NOW_MS,
@@ -136,66 +135,45 @@ def configs_told(value):
     return answer(32, 0, bytes(4) + resource + LISTENERS + value + bytes(3))
 
 
-@pytest.mark.parametrize("masks", [True, False])
-def test_addresses_among_configurations_are_left_out_or_told_as_the_listener_says(masks):
-    told = configs_told(struct.pack(">h", len(HIDDEN_HOST)) + HIDDEN[0])
-    said = configs_told(b"\xff\xff") if masks else told
-    assert (
-        Conversation(view=replace(view_of(), masks_addresses=masks))
-        >> forwarded(CONFIGS_ASKED)
-        >> broker(told)
-        << to_client(said)
-    )
-
-
 def quorum_told(listeners):
     """One node of the quorum, as DescribeQuorum v2 has it."""
     return answer(55, 2, bytes.fromhex("0000 00 01 02 00000bb9") + listeners + b"\x00\x00")
 
 
+def text_told(api_key, text):
+    """The error of one broker's configuration."""
+    head = struct.pack(">iihh", 0, 1, 42, len(text))
+    return answer(api_key, 0, head + text + struct.pack(">bh", 4, 1) + b"1")
+
+
+QUORUM_HOST = bytes([len(HIDDEN_HOST) + 1]) + HIDDEN[0]
+MASKED = {
+    "among configurations": (
+        CONFIGS_ASKED,
+        configs_told(struct.pack(">h", len(HIDDEN_HOST)) + HIDDEN[0]),
+        configs_told(b"\xff\xff"),
+    ),
+    "of controllers": (
+        request(55, 2, b"\x01\x00"),
+        quorum_told(b"\x02" + b"\x04CTR" + QUORUM_HOST + b"\x51\x52" + b"\x00"),
+        quorum_told(b"\x01"),
+    ),
+    **{
+        f"in an error text of {api_key}": (
+            request(api_key, 0, bytes(5)),
+            text_told(api_key, b"listeners are A://" + HIDDEN[0]),
+            text_told(api_key, REPLACEMENT.encode()),
+        )
+        for api_key in (33, 44)
+    },
+}
+
+
 @pytest.mark.parametrize("masks", [True, False])
-def test_addresses_of_controllers_are_left_out_or_told_as_the_listener_says(masks):
-    host = bytes([len(HIDDEN_HOST) + 1]) + HIDDEN[0]
-    told = quorum_told(b"\x02" + b"\x04CTR" + host + b"\x51\x52" + b"\x00")
-    asked = request(55, 2, b"\x01\x00")
-    assert (
-        Conversation(view=replace(view_of(), masks_addresses=masks))
-        >> forwarded(asked)
-        >> broker(told)
-        << to_client(quorum_told(b"\x01") if masks else told)
-    )
-
-
-@pytest.mark.parametrize("api_key", [33, 44])
-@pytest.mark.parametrize("masks", [True, False])
-def test_addresses_in_an_error_text_are_left_out_or_told_as_the_listener_says(api_key, masks):
-    def told(text):
-        head = struct.pack(">iihh", 0, 1, 42, len(text))
-        return answer(api_key, 0, head + text + struct.pack(">bh", 4, 1) + b"1")
-
-    asked, said = request(api_key, 0, bytes(5)), told(b"listeners are A://" + HIDDEN[0])
-    assert (
-        Conversation(view=replace(view_of(), masks_addresses=masks))
-        >> forwarded(asked)
-        >> broker(said)
-        << to_client(told(REPLACEMENT.encode()) if masks else said)
-    )
-
-
-@a_few
-@given(entity=entities(load_response_schema(55, 2)), data=st.data())
-def test_no_byte_of_a_controllers_address_reaches_a_client(entity, data):
-    listeners = [each for node in entity.nodes for each in node.listeners]
-    hidden = {each: replace(each, host=HIDDEN_HOST) for each in listeners}
-    nodes = tuple(replace(n, listeners=tuple(hidden[each] for each in n.listeners)) for n in entity.nodes)
-    said = answer(55, 2, written(replace(entity, nodes=nodes)))
-    session = Session(PEER, view_of())
-    session.client_bytes(request(55, 2, b"\x01\x00"), NOW_MS)
-    cut = data.draw(st.integers(0, len(said)))
-    effects = read_whole(session, session.broker_bytes(said[:cut], NOW_MS))
-    effects += read_whole(session, session.broker_bytes(said[cut:], NOW_MS))
-    [sent] = [effect.data for effect in effects if isinstance(effect, SendToClient)]
-    assert HIDDEN[0] not in sent
+@pytest.mark.parametrize(("asked", "told", "masked"), MASKED.values(), ids=MASKED)
+def test_addresses_are_left_out_or_told_as_the_listener_says(asked, told, masked, masks):
+    conversation = Conversation(view=replace(view_of(), masks_addresses=masks)) >> forwarded(asked)
+    assert conversation >> broker(told) << to_client(masked if masks else told)
 
 
 def test_an_older_quorum_streams_through():

@@ -90,15 +90,6 @@ def test_local_answers_in_a_row_leave_together_when_their_turn_comes():
     )
 
 
-def test_a_local_answer_leaves_at_once_where_nothing_else_is_owed():
-    assert (
-        Conversation()
-        >> client(produce({"t": {0: BAD}}))
-        << to_client(produced({"t": {0: REJECTED}}))
-        << booked("rejected")
-    )
-
-
 def test_a_local_answer_never_cuts_into_an_answer_that_streams():
     first, second = request(FETCH, 4), produce({"t": {0: BAD}}, correlation_id=2)
     fetched = answer(FETCH, 4, bytes(100))

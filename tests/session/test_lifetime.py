@@ -399,20 +399,13 @@ def test_the_beginning_of_a_request_is_held_and_told(session, received, announce
     assert session.held_bytes == received
 
 
-def test_the_next_unfinished_request_has_another_number(session):
-    session.client_bytes(FRAME[:7], NOW_MS)
-    first = session.unfinished
-    session.client_bytes(FRAME[7:] + FRAME[:7], NOW_MS)
-
-    assert session.unfinished.number != first.number
-
-
-def test_a_request_that_drips_keeps_its_number(session):
+def test_a_request_that_drips_keeps_its_number_and_the_next_one_has_another(session):
     session.client_bytes(FRAME[:7], NOW_MS)
     first = session.unfinished
     session.client_bytes(FRAME[7:9], NOW_MS)
-
     assert session.unfinished == Unfinished(first.number, 9, len(FRAME))
+    session.client_bytes(FRAME[9:] + FRAME[:7], NOW_MS)
+    assert session.unfinished.number != first.number
 
 
 def test_before_the_peer_is_accepted_no_number_out_of_its_bytes_is_told():

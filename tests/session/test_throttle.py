@@ -56,36 +56,23 @@ def delayed(delay_ms):
 # -- The account -------------------------------------------------------------------------------------
 
 
-def silences(*rejections, most_ms=1_000):
-    """How long each of them, (ms since the first, batches, bytes), silences the client."""
+ACCOUNTS = {
+    "now and then is nothing": ([(2 * n, 2, 100) for n in range(10_000)], 1_000, [0] * 10_000),
+    "it grows with what is rejected": ([(0, FREE, 0), (0, 10, 0), (0, 90, 0)], 1_000, [0, 10, 100]),
+    "it is bounded": ([(0, 1_000_000, 0)] * 2, 300, [300, 300]),
+    "bytes count as well as batches": ([(0, 0, (FREE + 5) * BYTES_A_MS)], 1_000, [5]),
+    "the clock pays back": ([(0, FREE + 50, 0), (50, 0, 0), (50 + FREE, 1, 0)], 1_000, [50, 0, 0]),
+    "a step back of it does not": ([(0, FREE, 0), (-5_000, 1, 0), (-4_999, 0, 0)], 1_000, [0, 1, 0]),
+}
+"""Rejections as (ms since the first, batches, bytes), the longest silence, and how long each one silences."""
+
+
+@pytest.mark.parametrize(("rejections", "most_ms", "silences"), ACCOUNTS.values(), ids=ACCOUNTS)
+def test_the_silence_of_a_client(rejections, most_ms, silences):
     throttle = Throttle()
-    return [
+    assert silences == [
         throttle.rejected(PEER, batches, size, NOW_MS + at_ms, most_ms) for at_ms, batches, size in rejections
     ]
-
-
-def test_who_is_rejected_now_and_then_notices_nothing():
-    assert not any(silences(*((2 * n, 2, 100) for n in range(10_000))))
-
-
-def test_the_silence_grows_with_what_is_rejected():
-    assert silences((0, FREE, 0), (0, 10, 0), (0, 90, 0)) == [0, 10, 100]
-
-
-def test_the_silence_is_bounded():
-    assert silences((0, 1_000_000, 0), (0, 1_000_000, 0), most_ms=300) == [300, 300]
-
-
-def test_bytes_count_as_well_as_batches():
-    assert silences((0, 0, (FREE + 5) * BYTES_A_MS)) == [5]
-
-
-def test_the_clock_pays_back():
-    assert silences((0, FREE + 50, 0), (50, 0, 0), (50 + FREE, 1, 0)) == [50, 0, 0]
-
-
-def test_a_clock_that_steps_back_pays_nothing_and_costs_nothing():
-    assert silences((0, FREE, 0), (-5_000, 1, 0), (-4_999, 0, 0)) == [0, 1, 0]
 
 
 def test_who_is_rejected_is_known_by_principal_and_address_and_not_by_what_it_may_choose():
@@ -319,15 +306,6 @@ def test_of_a_request_that_is_split_the_longer_of_both_silences_is_told(by_broke
 
     assert MuteClient(2) in first
     assert int.from_bytes(sent.data[-5:-1], "big") == told
-
-
-@pytest.mark.usefixtures("free")
-def test_nobody_is_kept_waiting_where_that_is_off():
-    view = view_of(throttle_ms=None)
-    conversation = Conversation(view)
-    for number in range(10):
-        effects = conversation.session.client_bytes(produce({"t": {0: BAD}}, 9, -1, number), NOW_MS)
-        assert not [each for each in effects if isinstance(each, MuteClient)]
 
 
 @pytest.mark.usefixtures("free")
