@@ -97,12 +97,6 @@ def test_a_config_never_shows_its_password():
     assert "hunter2" not in repr(config)
 
 
-def test_a_doubled_dollar_stands_for_itself():
-    config = config_of(SMALLEST + "decisions: { directory: '$${HOME}/$x' }\n")
-
-    assert config.decisions.directory == Path("${HOME}/$x")
-
-
 def test_brokers_may_be_written_as_one_text_with_commas():
     config = config_of("upstream: { bootstrap_servers: 'a:1, b:2' }\nlisteners: [{ bind: '127.0.0.1:1' }]\n")
 

@@ -89,15 +89,6 @@ def test_a_file_that_is_not_text_is_told(tmp_path):
         read_yaml(tmp_path / "binary.yaml")
 
 
-@pytest.mark.parametrize("password", ["", "hunter2: ${NOPE}"])
-def test_a_wrong_password_is_not_repeated_in_the_problem(password):
-    text = SMALLEST.replace(
-        "}", f", admin: {{ sasl: {{ mechanism: PLAIN, username: me, password: '{password}' }} }} }}"
-    )
-
-    assert "hunter2" not in "".join(problems_of(text))
-
-
 def test_what_a_variable_held_is_not_repeated_in_the_problem():
     problems = problems_of(SMALLEST + "admin: { bind: '${PASSWORD}' }\n", {"PASSWORD": "hunter2"})
 

@@ -1,7 +1,5 @@
 """The topics whose limits were written today: invented names take little memory, and no room from others."""
 
-import tracemalloc
-
 import pytest
 
 from tests.decisions.outcomes import NOON_MS, PEER, named, outcome, rejected
@@ -21,18 +19,6 @@ def topics_told(log, *booked):
 @pytest.fixture
 def log():
     return DecisionLog("px", "boot", NOON_MS)
-
-
-def test_invented_topics_leave_little_behind(log):
-    """156 MiB of rejected requests left 644 MiB until midnight."""
-    tracemalloc.start()
-    try:
-        before = tracemalloc.get_traced_memory()[0]
-        for n in range(1_000):
-            log.book(Totals.of(rejected(topic=f"{n}-" + "\U0001f600" * 8_000)))
-        assert tracemalloc.get_traced_memory()[0] - before < 4 << 20
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_name_that_no_topic_has_is_not_kept():

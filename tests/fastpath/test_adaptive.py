@@ -132,14 +132,6 @@ def test_after_enough_batches_in_order_only_the_header_is_judged(codec, version)
     assert (booked["drift_min_ms"], booked["drift_max_ms"]) == (0, 5)
 
 
-def test_with_all_every_batch_is_read():
-    producer = Producer(view_by("all", inspect_compressed=Inspect.ALL))
-    for _ in range(3 * TRUSTED_AFTER):
-        assert producer.sends()
-    assert producer.unread() == 0
-    assert not producer.sends(times=HIDDEN)
-
-
 def test_by_default_batches_of_a_topic_whose_limits_are_the_brokers_may_stay_unread():
     producer = Producer(view_of())
     producer.earns_trust()
@@ -147,13 +139,6 @@ def test_by_default_batches_of_a_topic_whose_limits_are_the_brokers_may_stay_unr
     rejected = producer.counted()["broker_rejected"]
     assert (rejected["records"], rejected["error_code"]) == (3, ErrorCode.INVALID_TIMESTAMP)
     assert not producer.sends(times=HIDDEN), "after a bad batch, every batch is read"
-
-
-def test_by_default_every_batch_is_read_if_the_proxy_is_stricter_than_the_broker():
-    producer = Producer(view_by("stricter", after=TimeLimit(1_000)))
-    for _ in range(3 * TRUSTED_AFTER):
-        assert producer.sends()
-    assert producer.unread() == 0
 
 
 def test_about_one_of_so_many_is_still_read_and_nobody_can_tell_which():
@@ -269,15 +254,6 @@ def test_a_batch_that_the_candidate_would_reject_counts_without_the_brokers_answ
     assert penalties.penalties_of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
 
 
-def test_a_version_whose_answer_names_no_culprits_is_always_read():
-    """Below 8 nobody could say which records the broker rejected."""
-    producer = Producer(version=7)
-    for _ in range(2 * TRUSTED_AFTER):
-        assert producer.sends()
-    assert producer.unread() == 0
-    assert not producer.sends(times=HIDDEN)
-
-
 def test_an_answer_that_says_nothing_about_the_records_does_not():
     producer = Producer()
     producer.earns_trust()
@@ -305,27 +281,6 @@ def test_a_header_without_a_range_of_times_is_no_reason_to_leave_a_batch_unread(
     producer.earns_trust()
     producer.sends(**header)
     assert producer.unread() == 0
-
-
-def test_after_a_pause_all_are_read_again():
-    producer = Producer()
-    producer.earns_trust()
-    producer.now_ms += PAUSE_MS + 1
-    assert not producer.sends(times=HIDDEN)
-
-
-def test_a_clock_that_steps_back_is_a_pause():
-    producer = Producer()
-    producer.earns_trust()
-    producer.now_ms -= 1
-    assert not producer.sends(times=HIDDEN)
-
-
-def test_another_topic_has_to_earn_its_own():
-    producer = Producer()
-    producer.earns_trust()
-    assert not producer.sends(topic="u", times=HIDDEN)
-    assert producer.sends(times=HIDDEN)
 
 
 def comes_back(view=None, now_ms=NOW_MS, **facts):
@@ -397,13 +352,26 @@ def test_connections_of_a_client_earn_trust_together():
 
 
 NAMES = [{"client_id": "other"}, {"client_id": None}, {"transactional_id": "tx"}]
+UNTRUSTED = {
+    "after a pause": (PAUSE_MS + 1, {}),
+    "a clock that steps back is a pause": (-1, {}),
+    "another topic": (0, {"topic": "u"}),
+    "uncompressed": (0, {"codec": NONE}),
+    "no answer would say that the broker rejected a record": (0, {"name": {"acks": 0}}),
+    **{f"another {next(iter(name))}, {name}": (0, {"name": name}) for name in NAMES},
+}
+
+
+@pytest.mark.parametrize(("later_ms", "how"), UNTRUSTED.values(), ids=UNTRUSTED)
+def test_trust_that_was_earned_otherwise_leaves_no_batch_unread(later_ms, how):
+    producer = Producer()
+    producer.earns_trust()
+    producer.now_ms += later_ms
+    assert not producer.sends(times=HIDDEN, **how)
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: next(iter(name)))
-def test_under_another_name_trust_begins_at_0_and_so_it_does_under_the_first_one_afterwards(name):
-    producer = Producer()
-    producer.earns_trust()
-    assert not producer.sends(times=HIDDEN, name=name)
+def test_after_another_name_trust_of_the_first_one_begins_at_0(name):
     producer = Producer()
     producer.earns_trust()
     assert producer.sends(name=name, attributes=0x10 if "transactional_id" in name else 0, producer_id=7)
@@ -420,13 +388,6 @@ def test_after_another_login_trust_begins_at_0():
     assert not producer.sends(times=HIDDEN)
 
 
-def test_a_batch_without_an_answer_is_always_read():
-    """With acks=0, no answer of the broker would say that it rejected a record."""
-    producer = Producer()
-    producer.earns_trust()
-    assert not producer.sends(times=HIDDEN, name={"acks": 0})
-
-
 def test_new_limits_are_judged_anew():
     producer = Producer()
     producer.earns_trust()
@@ -434,37 +395,39 @@ def test_new_limits_are_judged_anew():
     assert not producer.sends(times=HIDDEN)
 
 
-def test_uncompressed_batches_are_always_read():
-    producer = Producer()
-    producer.earns_trust()
-    producer.sends(codec=NONE)
-    assert producer.unread() == 0
-    assert not producer.sends(codec=NONE, times=HIDDEN)
-
-
 def test_large_batches_which_a_thread_reads_earn_trust_as_well(monkeypatch):
     monkeypatch.setattr("tsproxy.wire.one_shot.most_input", lambda _: 1)
     Producer().earns_trust(codec=ZSTD)
 
 
-@pytest.mark.parametrize(
-    "needs",
-    [
-        {"zero": Choice.REJECT},
-        {"negative": Choice.REJECT},
-        {"no_timestamp": Choice.REJECT},
-        {"no_timestamp": Choice.STAMP},
-        {"on_violation": OnViolation.REPAIR},
-        {"custom_rules": (CustomRule("Odd", RejectsOdd()),)},
-        {"dead_letters": True},
-    ],
-    ids=["zero", "negative", "no time", "stamp", "repair", "custom rule", "dead letters"],
-)
-def test_a_rule_that_needs_every_record_reads_every_record(needs):
-    producer = Producer(ADAPTIVE(**needs))
+ALWAYS_READ = {
+    "all": {"view": view_by("all", inspect_compressed=Inspect.ALL)},
+    "by default, if the proxy is stricter than the broker": {"view": view_by("r", after=TimeLimit(1_000))},
+    "below version 8 no answer says which records were rejected": {"version": 7},
+    **{
+        f"a rule that needs every record: {', '.join(needs)}, {number}": {"view": ADAPTIVE(**needs)}
+        for number, needs in enumerate(
+            [
+                {"zero": Choice.REJECT},
+                {"negative": Choice.REJECT},
+                {"no_timestamp": Choice.REJECT},
+                {"no_timestamp": Choice.STAMP},
+                {"on_violation": OnViolation.REPAIR},
+                {"custom_rules": (CustomRule("Odd", RejectsOdd()),)},
+                {"dead_letters": True},
+            ]
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("facts", ALWAYS_READ.values(), ids=ALWAYS_READ)
+def test_every_batch_is_read(facts):
+    producer = Producer(**facts)
     for _ in range(2 * TRUSTED_AFTER):
         assert producer.sends(times=(NOW_MS, NOW_MS + 2), shift=False)
     assert producer.unread() == 0
+    assert not producer.sends(times=HIDDEN)
 
 
 def test_a_rule_that_adds_the_time_of_arrival_reads_every_record():

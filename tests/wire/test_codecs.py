@@ -41,12 +41,6 @@ contents = st.one_of(
 
 
 @each_codec
-@given(content=contents)
-def test_what_was_compressed_comes_back(codec, content):
-    assert plain(codec, COMPRESS[codec](content)) == content
-
-
-@each_codec
 @given(content=contents, budget=st.integers(0, 300_000))
 def test_there_is_never_more_than_the_budget(codec, content, budget):
     compressed = COMPRESS[codec](content)
@@ -165,31 +159,23 @@ def test_no_call_of_gzips_library_gets_more_than_a_slice(monkeypatch, behind):
 # -- snappy -----------------------------------------------------------------------------------------
 
 
-def test_snappy_may_be_one_raw_block():
-    """librdkafka and Sarama write it so."""
-    assert plain(SNAPPY, raw_snappy(PLAIN)) == PLAIN
+SNAPPY_FORMS = {
+    "one raw block, as librdkafka and Sarama write it": (raw_snappy(PLAIN), PLAIN),
+    "xerial blocks one behind the other": (xerial(PLAIN, b"", b"x", PLAIN), PLAIN + b"x" + PLAIN),
+    "a second xerial header": (xerial(PLAIN) + xerial(b"more"), PLAIN + b"more"),
+    "a xerial header with its magic alone": (b"\x82SNAPPY\x00" + b"\xff" * 8 + xerial(PLAIN)[16:], PLAIN),
+}
 
 
-def test_xerial_blocks_are_read_one_behind_the_other():
-    assert plain(SNAPPY, xerial(PLAIN, b"", b"x", PLAIN)) == PLAIN + b"x" + PLAIN
-
-
-def test_a_second_xerial_header_is_stepped_over():
-    assert plain(SNAPPY, xerial(PLAIN) + xerial(b"more")) == PLAIN + b"more"
-
-
-def test_of_a_xerial_header_only_the_magic_is_looked_at():
-    assert plain(SNAPPY, b"\x82SNAPPY\x00" + b"\xff" * 8 + xerial(PLAIN)[16:]) == PLAIN
+@pytest.mark.parametrize(("data", "content"), SNAPPY_FORMS.values(), ids=SNAPPY_FORMS)
+def test_each_form_of_snappy_is_read(data, content):
+    assert plain(SNAPPY, data) == content
 
 
 def test_a_xerial_block_that_claims_more_than_there_is_is_an_error():
     block = raw_snappy(PLAIN)
     with pytest.raises(CodecError, match=f"block of {len(block) + 1} bytes, {len(block)} left"):
         plain(SNAPPY, XERIAL_HEADER + struct.pack(">i", len(block) + 1) + block)
-
-
-def test_a_xerial_stream_without_blocks_is_empty():
-    assert plain(SNAPPY, XERIAL_HEADER) == b""
 
 
 BAD_SNAPPY = {

@@ -126,10 +126,6 @@ def test_a_broker_that_takes_no_old_fetch_takes_no_old_produce(fetch_from, produ
     assert produce_versions(offered) == (produce_from, 12)
 
 
-def test_a_broker_that_offers_no_produce_supports_no_version_of_it():
-    assert produce_versions({}) == (0, -1)
-
-
 @pytest.mark.parametrize("version", [0, 3])
 def test_more_keys_than_kafka_could_have_are_not_read(version):
     """Each key costs a microsecond or two, and nobody but a broken broker tells more than a hundred."""

@@ -121,21 +121,12 @@ def test_a_timestamp_is_base_and_delta_in_java_longs(codec, base, delta, timesta
     "delta", [-64, 63, 64, -8192, 8128, 8191, -(2**20), 2**20 - 1, -(2**34), 2**34 - 1, 2**41 - 1]
 )
 def test_a_group_whose_bits_are_all_set_may_be_the_last(delta):
-    """0x7f is the largest byte that ends a varint."""
-    found = records_of(batch(records=[record(delta, key=None)], base_timestamp=0))
-    assert list(found.timestamps_ms) == [delta]
-
-
-@pytest.mark.parametrize("offset_delta", [-64, 63, 64, -8192, 8191])
-def test_so_it_may_in_an_offset(offset_delta):
-    found = records_of(batch(records=[record(0, offset_delta)], base_timestamp=0))
-    assert (found.fault, list(found.offset_deltas)) == (None, [offset_delta])
-
-
-@pytest.mark.parametrize("size", [8128, 8191, 2**20 - 1])
-def test_so_it_may_in_a_size(size):
-    found = records_of(batch(records=[record(value=bytes(size))], base_timestamp=0))
-    assert (found.fault, list(found.value_sizes)) == (None, [size])
+    """0x7f is the largest byte that ends a varint: of a timestamp, of an offset, of a size."""
+    offset_delta, value_size = max(-8192, min(delta, 8191)), max(0, min(delta, 2**20 - 1))
+    written = record(delta, offset_delta, key=None, value=bytes(value_size))
+    found = records_of(batch(records=[written], base_timestamp=0))
+    columns = found.timestamps_ms, found.offset_deltas, found.value_sizes
+    assert (found.fault, [*map(list, columns)]) == (None, [[delta], [offset_delta], [value_size]])
 
 
 def test_bit_3_changes_nothing_about_the_times_that_are_read():
