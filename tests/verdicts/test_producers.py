@@ -2,16 +2,15 @@
 
 import pytest
 
-from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.lines import now_ms
 from rigs.differential.requests import produce_frame, read_answers
 from tests.policy.verdicts import LIMITS
-from tests.verdicts.rows import DAY, HOUR, KEEP, limits, v2
+from tests.verdicts.rows import HOUR, v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.verdict import Reject
 from tsproxy.model.view import View
 from tsproxy.session.produce.judge_partitions import judge_all
-from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.headers import RequestHeader
 
 BIT_4 = 0x10
@@ -64,20 +63,9 @@ def test_producers_without_a_transaction_may_be_many():
 
 
 @pytest.mark.parametrize("name", SEVERAL)
-async def test_a_real_broker_rejects_them_in_the_same_words(kafka: KafkaCluster, topic: str, name: str):
-    await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
-    node = kafka.node(kafka.node_ids[0])
+def test_a_real_broker_rejects_them_in_the_same_words(direct, proxied, topic: str, name: str):
     records = partitions(SEVERAL[name], now_ms())
     frame = produce_frame(11, -1, [(topic, at, data) for at, data in enumerate(records)], "t")
-    answers = []
-    for line in (
-        Direct((node.host, node.port)),
-        Proxied((node.host, node.port), View(topics={topic: LIMITS})),
-    ):
-        (payload,) = line.ask([frame])
-        assert payload is not None
-        answers.append(read_answers(11, payload))
-        line.close()
-    direct, proxied = answers
-    assert {answer.error_code for answer in direct.values()} == {MAPPING}
-    assert proxied == direct
+    told, ours = (read_answers(11, line.ask([frame])[0]) for line in (direct, proxied))
+    assert {answer.error_code for answer in told.values()} == {MAPPING}
+    assert ours == told

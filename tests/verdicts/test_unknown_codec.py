@@ -6,13 +6,11 @@ Only partitions that exist and that the client may write to come there: `KafkaAp
 
 import pytest
 
-from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.lines import now_ms
 from rigs.differential.requests import produce_frame, read_answers
 from rigs.differential.stored import stored_batches
-from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits, v2
+from tests.verdicts.rows import HOUR, v2
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.view import View
-from tsproxy.testing.kafka_cluster import KafkaCluster
 
 GOOD, BAD, CODEC_5 = v2(0), v2(2 * HOUR), v2(0, codec=5, dialect=bytes)
 BIT_6 = v2(0, codec=5, dialect=bytes, attributes=0x40)
@@ -52,24 +50,15 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("version", "parts", "brokers", "ours"), ROWS.values(), ids=ROWS)
-async def test_no_good_partition_is_rejected_for_it_but_by_the_broker(
-    kafka: KafkaCluster, topic: str, version, parts, brokers, ours
+def test_no_good_partition_is_rejected_for_it_but_by_the_broker(
+    proxied, direct, topic, version, parts, brokers, ours
 ):
-    await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
-    node = kafka.node(kafka.node_ids[0])
-    proxied = Proxied((node.host, node.port), View(topics={topic: KNOWN}))
-    direct = Direct((node.host, node.port))
     moment_ms = now_ms()
     sent = [(name or topic, partition, records(moment_ms)) for (name, partition), records in parts.items()]
-    try:
-        for line, expected in ((direct, brokers), (proxied, ours or brokers)):
-            (payload,) = line.ask([produce_frame(version, 1, sent)])
-            assert payload is not None
-            answers = read_answers(version, payload)
-            assert [answers[name, partition].error_code for name, partition, _ in sent] == expected
-        stored = [len(list(stored_batches(direct, topic, partition, False))) for partition in range(3)]
-        good = [code == NONE and name == topic for (name, _, _), code in zip(sent, brokers, strict=True)]
-        assert sum(stored) == 2 * sum(good), "what one of them takes the other takes"
-    finally:
-        proxied.close()
-        direct.close()
+    for line, expected in ((direct, brokers), (proxied, ours or brokers)):
+        (payload,) = line.ask([produce_frame(version, 1, sent)])
+        answers = read_answers(version, payload)
+        assert [answers[name, partition].error_code for name, partition, _ in sent] == expected
+    stored = [len(list(stored_batches(direct, topic, partition, False))) for partition in range(3)]
+    good = [code == NONE and name == topic for (name, _, _), code in zip(sent, brokers, strict=True)]
+    assert sum(stored) == 2 * sum(good), "what one of them takes the other takes"
