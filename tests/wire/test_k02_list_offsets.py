@@ -1,15 +1,14 @@
 """ListOffsets v7 against an independent library's layout."""
 
 from datetime import timedelta
-from io import BytesIO
 
 import pytest
 from kio.schema.errors import ErrorCode
 from kio.schema.list_offsets.v7 import request as asked
 from kio.schema.list_offsets.v7 import response as told
-from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i32, i32Timedelta, i64
 
+from tests.wire.entities import read, written
 from tsproxy.wire.k02_list_offsets import PartitionOffset, read_response, write_request
 from tsproxy.wire.primitives import DecodeError
 
@@ -34,23 +33,17 @@ def response():
         )
         for name in dict.fromkeys(topic for topic, _ in TIMES)
     )
-    entity = told.ListOffsetsResponse(throttle_time=i32Timedelta.parse(timedelta()), topics=topics)
-    buffer = BytesIO()
-    entity_writer(told.ListOffsetsResponse)(buffer, entity)
-    return buffer.getvalue()
+    return written(told.ListOffsetsResponse(throttle_time=i32Timedelta.parse(timedelta()), topics=topics))
 
 
 def test_a_request_asks_each_partition_for_its_largest_timestamp():
-    written = write_request({"orders": [0, 4], "clicks": [1]})
-
-    read, size = entity_reader(asked.ListOffsetsRequest)(written, 0)
-    assert size == len(written)
-    assert (read.replica_id, read.isolation_level) == (-1, 0)
-    assert [(t.name, [p.partition_index for p in t.partitions]) for t in read.topics] == [
+    request = read(asked.ListOffsetsRequest, write_request({"orders": [0, 4], "clicks": [1]}))
+    assert (request.replica_id, request.isolation_level) == (-1, 0)
+    assert [(t.name, [p.partition_index for p in t.partitions]) for t in request.topics] == [
         ("orders", [0, 4]),
         ("clicks", [1]),
     ]
-    assert {(p.current_leader_epoch, p.timestamp) for t in read.topics for p in t.partitions} == {(-1, -3)}
+    assert {(p.current_leader_epoch, p.timestamp) for t in request.topics for p in t.partitions} == {(-1, -3)}
 
 
 def test_an_answer_is_read_partition_by_partition():

@@ -2,14 +2,13 @@
 
 import importlib
 from datetime import timedelta
-from io import BytesIO
 from typing import Any
 
 import pytest
 from kio.schema.errors import ErrorCode
-from kio.serial import entity_reader, entity_writer
 from kio.static.primitive import i8, i32Timedelta
 
+from tests.wire.entities import read, written
 from tsproxy.wire.k32_describe_configs import (
     MAX_KEYS_READ,
     contains_addresses,
@@ -49,12 +48,6 @@ def response(version: int, values: dict[str, str | None]) -> Any:
     return kio.DescribeConfigsResponse(throttle_time=throttle, results=(result, result))
 
 
-def written(entity: Any) -> bytes:
-    buffer = BytesIO()
-    entity_writer(type(entity))(buffer, entity)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_values_that_name_brokers_become_null_and_all_else_stays(version: int) -> None:
     plain: dict[str, str | None] = {"log.retention.ms": "1000", "ssl.keystore.password": None}
@@ -65,9 +58,8 @@ def test_values_that_name_brokers_become_null_and_all_else_stays(version: int) -
     }
     masked = mask_addresses(version, Reader(written(response(version, plain | told))))
     assert masked == written(response(version, plain | dict.fromkeys(told)))
-    read, size = entity_reader(module(version).DescribeConfigsResponse)(masked, 0)
-    assert size == len(masked)
-    assert {c.value for r in read.results for c in r.configs} == {"1000", None}
+    told_now = read(module(version).DescribeConfigsResponse, masked)
+    assert {c.value for r in told_now.results for c in r.configs} == {"1000", None}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
