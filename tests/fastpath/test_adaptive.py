@@ -370,6 +370,13 @@ def test_trust_that_was_earned_otherwise_leaves_no_batch_unread(later_ms, how):
     assert not producer.sends(times=HIDDEN, **how)
 
 
+def test_another_topic_takes_no_trust_away():
+    producer = Producer()
+    producer.earns_trust()
+    assert producer.sends(topic="u")
+    assert producer.sends(times=HIDDEN)
+
+
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: next(iter(name)))
 def test_after_another_name_trust_of_the_first_one_begins_at_0(name):
     producer = Producer()
