@@ -90,7 +90,7 @@ def part(
         "daily": f"`daily --rollup` over a compacted day of {sizes.rows:,} counters",
         "what-if": "`what-if` from that day's rollup",
         "trend": "`trend` from that day's rollup",
-        "bare": f"{sizes.lines:,} lines of JSON by bare Spark: schema given, sorted within partitions, zstd",
+        "bare": f"{sizes.lines:,} lines of JSON by bare Spark: schema given, zstd",
         "compact": f"the same lines by `compact`: {ratio:.2f} times the bare job",
         QUESTION: "`docs/guide/reports.md`'s question for DuckDB, of the compacted day",
     }

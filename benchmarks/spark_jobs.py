@@ -79,28 +79,25 @@ def _bare(spark: "SparkSession", place: Path) -> None:
     from tsproxy.decisions.schema import spark_ddl
 
     lines = spark.read.schema(spark_ddl()).json(str(place / "large"))
-    ordered = lines.sortWithinPartitions("event", "topic", "client_id")
-    ordered.write.mode("overwrite").option("compression", "zstd").parquet(str(place / "bare"))
+    lines.write.mode("overwrite").option("compression", "zstd").parquet(str(place / "bare"))
+
+
+def _write(spark: "SparkSession", log: Path, table: Path) -> None:
+    from spark_reports.log.compact import compact
+    from spark_reports.log.read import Source
+    from spark_reports.log.store import Table
+
+    compact(spark, Source([str(log)], _DAY, _DAY), Table(str(table)))
 
 
 def _compact(spark: "SparkSession", place: Path) -> None:
-    from spark_reports.log.compact import compact
-    from spark_reports.log.store import Table
-
     # A day that is in the table already would be read twice.
     shutil.rmtree(place / "compacted", ignore_errors=True)
-    compact(spark, [str(place / "large")], _DAY, _DAY, Table(str(place / "compacted")))
+    _write(spark, place / "large", place / "compacted")
 
 
-def _compacted(*names: str) -> Callable[["SparkSession", Path], None]:
-    def run(spark: "SparkSession", place: Path) -> None:
-        from spark_reports.log.compact import compact
-        from spark_reports.log.store import Table
-
-        for name in names:
-            compact(spark, [str(place / name)], _DAY, _DAY, Table(str(place / f"{name}-table")))
-
-    return run
+def _compacted(name: str) -> Callable[["SparkSession", Path], None]:
+    return lambda spark, place: _write(spark, place / name, place / f"{name}-table")
 
 
 def _by_hand(spark: "SparkSession", place: Path) -> None:

@@ -162,17 +162,6 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def percentage(text: str) -> float:
-    """`1%` or `0.5%` as a fraction."""
-    try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        value = -1
-    if not text.endswith("%") or not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage such as 0.5%")
-    return value / 100
-
-
 def _day(text: str) -> tuple[date, date]:
     first, last = _period_within(MANY_DAYS)(text)
     if first != last:

@@ -45,6 +45,9 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
         "daily --each": "--store DIR makes the report of each day",
         "daily --notify": _TEAMS,
         "daily --notify-dir": _TEAMS,
+        "compact --lookback": "daily --store writes earlier days again; --date A..B names those of compact",
+        "compact --max-corrupt": "daily --fail-on 'corrupt_rate>0.1%' checks the lines of the table",
+        "compact --json": "the table says it: select problem, count(*) from lines group by problem",
         "compact --input-format": "it reads the decision log itself, which is JSON lines",
     }
 )

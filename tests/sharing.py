@@ -30,7 +30,7 @@ WITH_SPARK = (SPARK, SPARK_TABLES)
 """A session costs a quarter of a minute of CPU: its start, and the first command, for which Java loads and
 compiles most of Spark. With two of them, the others of a run do not wait for one long unit."""
 CLUSTER = "tests/e2e/cluster/"
-_OF_TABLES = ("compact", "daily_store", "inputs", "store", "what_if")
+_OF_TABLES = ("compact", "daily_store", "inputs", "late_days", "store", "what_if")
 TOGETHER = {
     **{f"{SPARK}test_{name}.py": SPARK_TABLES for name in _OF_TABLES},
     SPARK: SPARK,

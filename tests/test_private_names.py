@@ -29,7 +29,6 @@ NAMES = {
     "_versions": "tests/proxy/test_upstream_lost.py::test_a_controllers_port_is_called_what_it_is",
     # pyspark
     "_gateway": "tests/benchmarks/test_benchmarks.py::test_what_needs_a_real_broker_is_measured_with_one",
-    "_jdf": "tests/spark_reports/test_compact.py::test_a_compressed_file_counts_by_the_lines_that_it_holds",
     "_jsc": SPARK_FILES,
     "_jvm": SPARK_FILES,
 }

@@ -1,7 +1,7 @@
 """`daily --store`: all that a scheduler runs after a day, in one session.
 
-1. The table: `compact` writes the days, restates days before them if lines came late for them, and writes
-   days before them that the table lacks, because the run after them did not take place.
+1. The table: `compact` writes the days. It writes days before them again if lines came late for them, and
+   those that the table lacks, because the run after them did not take place.
 2. The reports of the days, of the restated days and of the day before, made again: only the next day's lines
    show that lines at the end of a day are lost. And the reports of the days that the table lacked. Each day
    has a folder, `DIR/2026-11-20`, and one line is printed for it.
@@ -12,7 +12,7 @@ the table lacked. For other days before, gates are not checked again: the run af
 
 Only while the table lacks lines of a day, a run finds that its report must be made. So the days are noted
 beside the reports (`Unmade`) before the table has them, until their reports are made. If the run is killed
-in between, the next one makes them, and checks their gates.
+in between, the next one writes and makes them, and checks their gates.
 """
 
 import argparse
@@ -23,7 +23,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
-from spark_reports.commands import compact, daily_run
+from spark_reports.commands import daily_run
+from spark_reports.commands.compact import in_words
 from spark_reports.commands.publishing import Publication
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import (
@@ -65,38 +66,39 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
     publication.of_day(first).check()
     lines = f"{options.store.rstrip('/')}/{_TABLE}"
     with spark_at_work(options, is_brief=False, writes=[lines, *publication.places]) as spark:
-        from spark_reports.log import compact as compacting
+        from spark_reports.log import late_days
+        from spark_reports.log.compact import compact
         from spark_reports.log.read import Source
         from spark_reports.log.store import Table
 
-        table = Table(lines)
+        table, log = Table(lines), Source(options.input, first, last)
         days = Days(publication.owned(spark, options.store), options.fail_on, is_quiet=options.quiet)
-        again = replace(days, fail_on=())
         asked = {first + timedelta(days=number) for number in range((last - first).days + 1)}
         unmade = Unmade(spark, options.output)
         left_over = unmade.read() - asked
         unmade.add(*asked)
-        done = compacting.compact(
-            spark,
-            options.input,
-            first,
-            last,
-            table,
-            may_lose_lines=options.replace,
-            before_writing=unmade.add,
-        )
-        if not options.quiet:
-            sys.stdout.write(compact.in_words(done))
-        checked = asked | left_over | set(map(date.fromisoformat, done.made_up_days))
-        written = checked | set(map(date.fromisoformat, done.restated_days))
-        made = set(written)
-        if table.holds(spark, day_before := first - timedelta(days=1)):  # not in the first run
-            made.add(day_before)
+        done = compact(spark, log, table, may_lose_lines=options.replace)
+        days.tell(in_words(done))
+        held = late_days.held(spark, table)
+        late = late_days.days(spark, log, table, done.lines_before)
+        for day in sorted(late | left_over):
+            unmade.add(day)
+            try:
+                compact(spark, replace(log, first=day, last=day), table)
+            except (LinesWouldVanishError, NothingToReportError) as error:
+                late.discard(day)
+                days.tell(f"{day} was not written again: {error}\n")
+        for day in sorted(late):
+            cause = "Lines came late for" if day in held else "No run had written"
+            days.tell(f"{cause} {day}, which was written now.\n")
+        checked = asked | left_over | (late - held)
+        written = checked | late
+        before = {first - timedelta(days=1)} & held  # not in the first run
         source = Source([table.name], first, last, table.form)
-        codes = {
-            day: (days if day in checked else again).reported(spark, replace(source, first=day, last=day))
-            for day in sorted(made)
-        }
+        codes = {}
+        for day in sorted(written | before):
+            of_day = days if day in checked else replace(days, fail_on=())
+            codes[day] = of_day.reported(spark, replace(source, first=day, last=day))
         unmade.clear()
     if empty := [day.isoformat() for day in sorted(asked) if codes[day] is None]:
         raise NothingToReportError(nothing_of(words.days_in_words(empty), options.input))
@@ -117,6 +119,12 @@ class Days:
     fail_on: Collection[gates.Gate]
     is_quiet: bool
 
+    def tell(self, text: str) -> None:
+        """Print a text, unless the command is to be quiet."""
+        if not self.is_quiet:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
     def reported(self, spark: "SparkSession", source: "Source") -> int | None:
         """Make the report of a day, write its files, and check the gates.
 
@@ -131,10 +139,8 @@ class Days:
             return FAILED
         if report is None:
             return None
-        if not self.is_quiet:
-            text = f"{report['first_day']}: {report['headline']} {report['log']['sentence']}"
-            sys.stdout.write(f"{text} Written to {publication.output}.\n")
-            sys.stdout.flush()
+        text = f"{report['first_day']}: {report['headline']} {report['log']['sentence']}"
+        self.tell(f"{text} Written to {publication.output}.\n")
         return daily_run.status(report, self.fail_on, str(day))
 
 

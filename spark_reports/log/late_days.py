@@ -1,52 +1,103 @@
-"""Days of a table for which files came after it was written.
+"""Days of a table of Parquet files of which the input has lines that the table lacks.
 
 A shipper that was down over a weekend brings the files of these days on Monday, when no run reads them any
 more. Such a file is noticed by its name: each line of the table has the name of its file. Spark compares the
-names, since there may be millions: only days come to the driver.
+names, since there may be millions: only days come to the driver. And a machine that was off wrote nothing of
+some days.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import inputs, read
+from spark_reports.log import compact, folders, inputs, read
+from spark_reports.log.read import Source
+from spark_reports.log.store import Table
 
+LATE_DAYS: Final = 7
+"""The days before the period for which late files are looked for."""
+MISSED_DAYS: Final = 31
+"""The most days before the period that are made up for if no run has written them."""
+
+_PARTITION: Final = "event_date="
 _DAY: Final = r"decisions-(\d{8})"
 _OPEN: Final = r"\.open$"
 
 
-def days_with_new_files(
-    spark: SparkSession, paths: Sequence[str], stored: DataFrame, first: date, last: date
+def held(spark: SparkSession, table: Table) -> set[date]:
+    """The days of which the table holds lines."""
+    names = folders.names(spark, table.name)
+    return {
+        date.fromisoformat(name.removeprefix(_PARTITION)) for name in names if name.startswith(_PARTITION)
+    }
+
+
+def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -> set[date]:
+    """The days before those of `source`, which was written, whose lines the table lacks at least in part.
+    Days before its first one were never wanted. `lines_before`: as in `Compacted`."""
+    before = {day for day in held(spark, table) if day < source.first}
+    if not before:
+        return set()
+    day_before = source.first - timedelta(days=1)
+    missed = max(max(before) + timedelta(days=1), source.first - timedelta(days=MISSED_DAYS))
+    start = min(source.first - timedelta(days=LATE_DAYS), missed)
+    rows = table.rows(spark)
+    with_new = _days_with_new_files(spark, source.inputs, rows, start, day_before)
+    late = {day for day in with_new if day >= min(before) and _lacks(spark, source, rows, day)}
+    return late | ({day_before} if _holds_fewer(rows, day_before, lines_before) else set())
+
+
+def _lacks(spark: SparkSession, source: Source, rows: DataFrame, day: date) -> bool:
+    of_day = replace(source, first=day, last=day)
+    coming = compact.within(compact.dated(spark, of_day), of_day)
+    return not compact.lacking(coming, compact.within(rows, of_day)).isEmpty()
+
+
+def _holds_fewer(rows: DataFrame, day: date, delivered: int) -> bool:
+    """True if the table holds fewer lines of the day than the `delivered` ones of the input.
+
+    Files that were opened before the day do not count: the input does not hold them.
+    """
+    opened_on = read.opened_on(F.col("file"))
+    known = rows.where((F.col("event_date") == str(day)) & ((opened_on == "") | (opened_on >= str(day))))
+    return delivered > 0 and delivered > (known.agg(F.sum("copies")).collect()[0][0] or 0)
+
+
+def _days_with_new_files(
+    spark: SparkSession, paths: Sequence[str], rows: DataFrame, first: date, last: date
 ) -> list[date]:
-    """The days from `first` to `last` that may have lines in files which `stored` does not name, or does not
+    """The days from `first` to `last` that may have lines in files which the table does not name, or does not
     name on the day on which they were opened.
 
-    `stored`: lines with `day` and `file`. A file holds lines of the day on which it was opened, or of the
-    next. Only files in directories of the input are found, and those of `last` are not looked for.
+    A file holds lines of the day on which it was opened, or of the next. Only files in directories of the
+    input are found, and those of `last` are not looked for.
     """
     opened = [first + timedelta(days=n) for n in range((last - first).days)]
-    folders = [path for path in paths if not inputs.are_files(spark, path)] if opened else []
-    places = [place for path in folders for place in inputs.of_days(spark, path, opened)]
+    folders_given = [path for path in paths if not inputs.are_files(spark, path)] if opened else []
+    places = [place for path in folders_given for place in inputs.of_days(spark, path, opened)]
     if not places:
         return []
     # A run may know a file by its lines of the next day alone: it came when its first day was written.
-    known = read.of_period(stored, first, last).select("day", "file").distinct()
-    on_its_day = known.where(read.opened_on(F.col("file")) == F.col("day"))
-    near = on_its_day.select(_closed(F.col("file")).alias("name")).distinct()
-    new = _names(spark, places, opened).join(near, on="name", how="left_anti")
-    rows = new.select(F.regexp_extract("name", _DAY, 1).alias("day")).distinct().collect()
-    with_new = [datetime.strptime(row["day"], "%Y%m%d").date() for row in rows]  # noqa: DTZ007  # days are UTC
+    on_its_day = rows.where(
+        F.col("event_date").between(str(first), str(last))
+        & (read.opened_on(F.col("file")) == F.col("event_date"))
+    )
+    known = on_its_day.select(_closed(F.col("file")).alias("name")).distinct()
+    new = _names(spark, places, opened).join(known, on="name", how="left_anti")
+    names = new.select(F.regexp_extract("name", _DAY, 1).alias("day")).distinct().collect()
+    with_new = [datetime.strptime(row["day"], "%Y%m%d").date() for row in names]  # noqa: DTZ007  # days are UTC
     return sorted({each for day in with_new for each in (day, day + timedelta(days=1))})
 
 
 def _names(spark: SparkSession, places: list[str], days: Sequence[date]) -> DataFrame:
     """The names of the files in directories and below them that are named for one of the days."""
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    found = reader.option("pathGlobFilter", read.names_of(days)).load(places)
-    return found.select(_closed(F.col("_metadata.file_name")).alias("name"))
+    files = reader.option("pathGlobFilter", read.names_of(days)).load(places)
+    return files.select(_closed(F.col("_metadata.file_name")).alias("name"))
 
 
 def _closed(name: Column) -> Column:

@@ -64,10 +64,6 @@ class Table:
             return rows
         return rows.withColumns({"problem": problems.of_stored(), "checks": F.lit(problems.CHECKS)})
 
-    def holds(self, spark: SparkSession, day: date) -> bool:
-        """True if there is a line of the day. The table must exist."""
-        return not self.rows(spark).where(F.col("event_date") == day.isoformat()).isEmpty()
-
     def exists(self, spark: SparkSession) -> bool:
         """True if somebody has written the table. Raises Java's errors for a file system that Spark lacks."""
         if self.form is Form.ICEBERG:

@@ -114,7 +114,7 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(run_day, fr
 
 
 @pytest.mark.full_only(
-    "the nights above make the day before again; test_compact.py has lines that come days late"
+    "the nights above make the day before again; test_late_days.py has lines that come days late"
 )
 def test_a_night_makes_the_reports_of_days_whose_lines_came_late_again(run_day, from_files, tmp_path):
     """A shipper brings a file of the first day after the second night. The third night finds it."""
@@ -126,7 +126,7 @@ def test_a_night_makes_the_reports_of_days_whose_lines_came_late_again(run_day, 
     deliver(tmp_path, [a_life("qx-1", 0, minutes - 10, stops=True, every=10)], "2026-11-22T01:00")
     deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=10)], "2026-11-24")
     codes, reports, printed = run_day(DAYS[2])
-    assert f"Lines came late for {DAYS[0]}, which was written again." in printed.out
+    assert f"Lines came late for {DAYS[0]}, which was written now." in printed.out
     assert [reports[day]["log"]["proxies"] for day in DAYS] == [2, 1, 1]
     assert reports[DAYS[0]]["totals"] == from_files(DAYS[0])["totals"] != before[DAYS[0]]["totals"]
     assert codes == [0, 0]
@@ -152,10 +152,10 @@ def test_a_night_makes_up_for_one_that_did_not_run_also_if_it_is_killed_in_betwe
         patched.setattr(daily_run, "made", Mock(side_effect=Killed))
         with pytest.raises(Killed):
             main(night)
-    assert f"The table held nothing of {DAYS[1]}, which was written now" in capsys.readouterr().out
+    assert f"No run had written {DAYS[1]}, which was written now." in capsys.readouterr().out
     assert main(night) == 3
     printed = capsys.readouterr()
-    assert "The table held nothing of" not in printed.out
+    assert "No run had written" not in printed.out
     assert printed.err.startswith(f"spark_reports: quality gate: {DAYS[1]}: lines_unusable>0")
     made = {path.parent.name for path in (tmp_path / "reports").glob("*/report.json")}
     assert made == {*DAYS}
@@ -177,7 +177,7 @@ def test_a_restated_day_of_which_no_line_can_be_used_any_more_fails_the_night(ru
         "2026-11-23",
     )
     codes, _, printed = run_day(DAYS[1])
-    assert f"Lines came late for {DAYS[0]}, which was written again." in printed.out
+    assert f"Lines came late for {DAYS[0]}, which was written now." in printed.out
     assert f"nothing of {DAYS[0]} can be used" in printed.err
     assert codes[0] == 1
 

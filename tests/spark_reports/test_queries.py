@@ -10,6 +10,7 @@ import pytest
 from benchmarks.spark_jobs import answer
 from spark_reports.cli import main
 from spark_reports.log.compact import compact
+from spark_reports.log.read import Source
 from spark_reports.log.store import Table
 from tests.spark_reports.day import a_day
 from tests.spark_reports.logs import write
@@ -28,7 +29,7 @@ def day(spark, tmp_path_factory):
     made = a_day(("px-1",), hours=range(13, 15), minutes=(0, 30))
     name = "decisions-20261120T130000Z-px-1-b-0001.jsonl"
     write(folder / "in" / name, *made.lines, *made.lines[:50], raw="garbage\n")
-    compact(spark, [str(folder / "in")], FRIDAY, FRIDAY, Table(str(folder / "lines")))
+    compact(spark, Source([str(folder / "in")], FRIDAY, FRIDAY), Table(str(folder / "lines")))
     made_of = ["--input", str(folder / "in"), "--date", "2026-11-20", "--quiet", "--format", "json"]
     assert main(["daily", *made_of, "--output", str(folder / "out"), "--rollup", str(folder / "rollup")]) == 0
     truth = Counter()
