@@ -1,6 +1,7 @@
 """The command `spark_reports`: it reads the arguments, runs one command and returns the exit code.
 
-Exit codes: 0 done · 1 failed · 2 wrong usage (also an input that does not exist) · 3 a quality gate tripped.
+Exit codes: 0 done · 1 failed · 2 wrong usage (also an input that does not exist) · 3 a gate tripped, or lines
+are unusable.
 """
 
 import argparse

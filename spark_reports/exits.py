@@ -9,6 +9,7 @@ OK: Final = 0
 FAILED: Final = 1
 USAGE: Final = 2
 GATE_TRIPPED: Final = 3
+"""A gate tripped, or the evidence is incomplete: for `doctor`, and for `daily` over unusable lines."""
 
 
 class UsageError(Exception):

@@ -3,11 +3,11 @@ environment.
 
 Needs apache-airflow-providers-apache-spark, a connection `spark_default`, and a Spark with `spark-submit` on
 the machines that run the tasks: the provider brings pyspark-client only, which has neither Spark nor
-spark-submit. For s3a, that Spark needs hadoop-aws (`PACKAGES`), and credentials.
+spark-submit. For s3a, that Spark needs hadoop-aws (`packages`), and credentials.
 
 `daily` may be repeated, so retries and backfills are safe. A gate that trips (exit code 3) is no failure of
-Spark, and a retry would not change it: `gate` is a task of its own, without retries, that reads report.json.
-Change its trigger rule, or what follows it, if a gate should warn and not fail.
+Spark, and a retry would not change it: `gate` is a task of its own, without retries, that reads report.json,
+however `daily` ended. Change its trigger rule, or what follows it, if a gate should warn and not fail.
 
 The DAG names its timetable. With a plain cron line Airflow 3 would set `{{ ds }}` to the day of the run; here
 it is the day that is over.
@@ -26,13 +26,13 @@ try:
 except ImportError:  # before Airflow 3.2
     from airflow.timetables.interval import CronDataIntervalTimetable  # type: ignore[import-not-found]
 
-PACKAGES = "org.apache.hadoop:hadoop-aws:3.5.0"  # the version of Hadoop's jars in that Spark
 SPARK = {
     "application": "/opt/tsproxy/main.py",
     "py_files": "/opt/tsproxy/spark_reports-pyfiles.zip",
     "conn_id": "spark_default",
-    "packages": PACKAGES,
+    "packages": "org.apache.hadoop:hadoop-aws:3.5.0",  # the version of Hadoop's jars in that Spark
 }
+ALONE = SPARK | {"retries": 0, "trigger_rule": "all_done"}
 DAY = "{{ ds }}"
 LAKE = "s3a://lake"
 DAILY = ["daily", "--date", DAY, "--input", f"{LAKE}/tsproxy", "--store", LAKE]
@@ -54,5 +54,5 @@ with DAG(
     },
 ):
     daily = SparkSubmitOperator(task_id="daily", application_args=DAILY, **SPARK)
-    gate = SparkSubmitOperator(task_id="gate", application_args=GATE, retries=0, **SPARK)
+    gate = SparkSubmitOperator(task_id="gate", application_args=GATE, **ALONE)
     daily >> gate

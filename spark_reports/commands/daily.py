@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
             folder_name = publication.output.rstrip("/")
             written = ", ".join(f"{folder_name}/report.{name}" for name in publication.formats)
             sys.stdout.write(f"\nWritten: {written}\n")
-    return daily_run.status(report, options.fail_on)
+    return daily_run.ended(report, options.fail_on)
 
 
 def _require_possible(options: argparse.Namespace, first: date, last: date) -> None:

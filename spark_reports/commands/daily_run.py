@@ -17,6 +17,7 @@ from spark_reports.report import files, gates, kept_days
 from spark_reports.report.history import DayFacts
 from spark_reports.report.shape import DAYS_BEFORE, Report
 from tsproxy.decisions.text import bounded
+from tsproxy.model.words import many
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,6 +87,17 @@ def _require_same_log(kept: Mapping[str, DayFacts], sums: "Sums", folder: str) -
                 "nothing was written. If it is of another log, give each log a --rollup of its own; if files "
                 "were deleted, --replace writes the day without them"
             )
+
+
+def ended(report: Report, fail_on: Iterable[gates.Gate], day: str = "") -> int:
+    """As `status`. GATE_TRIPPED, and one more line, also if lines that may hold totals are unusable: nobody
+    has to ask for that gate, since the numbers are only a lower bound."""
+    code = status(report, fail_on, day)
+    if not (unusable := report["log"]["lines_unusable"]):
+        return code
+    text = f"{many(unusable, 'line')} that may hold totals cannot be read: the numbers are a lower bound"
+    sys.stderr.write(f"spark_reports: {day and f'{day}: '}{text}\n")
+    return GATE_TRIPPED
 
 
 def status(report: Report, fail_on: Iterable[gates.Gate], day: str = "") -> int:

@@ -8,7 +8,8 @@
 
 The exit code is that of the worst day: 1 is worse than 3. It is 1 if a day of `--date`, or a day before that
 was written again, has no usable line. Else it is 3 if a gate tripped for a day of `--date`, or for one that
-the table lacked. For other days before, gates are not checked again: the run after each of them has done so.
+the table lacked, or if such a day has unusable lines. Other days before are not checked again: the run after
+each of them has done so.
 
 Only while the table lacks lines of a day, a run finds that its report must be made. So the days are noted
 beside the reports (`Unmade`) before the table has them, until their reports are made. If the run is killed
@@ -97,7 +98,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         source = Source([table.name], first, last, table.form)
         codes = {}
         for day in sorted(written | before):
-            of_day = days if day in checked else replace(days, fail_on=())
+            of_day = replace(days, is_checked=day in checked)
             codes[day] = of_day.reported(spark, replace(source, first=day, last=day))
         unmade.clear()
     if empty := [day.isoformat() for day in sorted(asked) if codes[day] is None]:
@@ -118,6 +119,8 @@ class Days:
     publication: Publication
     fail_on: Collection[gates.Gate]
     is_quiet: bool
+    is_checked: bool = True
+    """Its gates count, and its unusable lines."""
 
     def tell(self, text: str) -> None:
         """Print a text, unless the command is to be quiet."""
@@ -126,7 +129,7 @@ class Days:
             sys.stdout.flush()
 
     def reported(self, spark: "SparkSession", source: "Source") -> int | None:
-        """Make the report of a day, write its files, and check the gates.
+        """Make the report of a day, write its files, and check it.
 
         Return OK, GATE_TRIPPED, FAILED if no line of the day can be used or if the rollup holds it of another
         log, or None if there is no line.
@@ -141,7 +144,7 @@ class Days:
             return None
         text = f"{report['first_day']}: {report['headline']} {report['log']['sentence']}"
         self.tell(f"{text} Written to {publication.output}.\n")
-        return daily_run.status(report, self.fail_on, str(day))
+        return daily_run.ended(report, self.fail_on, str(day)) if self.is_checked else OK
 
 
 @dataclass(slots=True)

@@ -64,8 +64,10 @@ def from_files(spark, tmp_path):
     def make(day):
         output = tmp_path / f"files-{day}"
         options = ["--input", str(tmp_path / "tsproxy"), "--output", str(output), "--format", "json"]
-        assert main(["daily", *options, "--date", day, "--quiet"]) == 0
-        return json.loads((output / "report.json").read_text())
+        code = main(["daily", *options, "--date", day, "--quiet"])
+        report = json.loads((output / "report.json").read_text())
+        assert code == (3 if report["log"]["lines_unusable"] else 0)
+        return report
 
     return make
 
@@ -109,7 +111,7 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(run_day, fr
         codes.append(of_night)
     assert killed == [[], ["rx-1"], []]
     assert states == [("complete", 0), ("incomplete", 1), ("incomplete", 18 * 6 + 18)]
-    assert codes == [[0, 0], [0, 3], [0, 3]]  # the night itself never fails: its gate does
+    assert codes == [[0, 0], [3, 3], [3, 3]]
     assert [day["day"] for day in reports[DAYS[-1]]["trend"]["days"]] == list(DAYS)
 
 
@@ -221,5 +223,6 @@ def test_gates_that_the_night_itself_is_given_are_those_of_its_day(spark, tmp_pa
     assert main([*night, "--fail-on", "corrupt_rate>0", "--quiet"]) == 3
     printed = capsys.readouterr()
     assert printed.out == ""
-    [said] = printed.err.splitlines()
-    assert said.startswith("spark_reports: quality gate: 2026-11-20: corrupt_rate>0: corrupt_rate is ")
+    gate, unusable = printed.err.splitlines()
+    assert gate.startswith("spark_reports: quality gate: 2026-11-20: corrupt_rate>0: corrupt_rate is ")
+    assert unusable.startswith("spark_reports: 2026-11-20: 1 line that may hold totals cannot be read: ")

@@ -31,7 +31,8 @@ def day(spark, tmp_path_factory):
     write(folder / "in" / name, *made.lines, *made.lines[:50], raw="garbage\n")
     compact(spark, Source([str(folder / "in")], FRIDAY, FRIDAY), Table(str(folder / "lines")))
     made_of = ["--input", str(folder / "in"), "--date", "2026-11-20", "--quiet", "--format", "json"]
-    assert main(["daily", *made_of, "--output", str(folder / "out"), "--rollup", str(folder / "rollup")]) == 0
+    made_of += ["--output", str(folder / "out"), "--rollup", str(folder / "rollup")]
+    assert main(["daily", *made_of]) == 3  # garbage may hold totals
     truth = Counter()
     for line in made.lines:
         if line["event"] == "counters" and line["is_final"] and "rejected" in line["verdict"]:

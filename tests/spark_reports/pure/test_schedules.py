@@ -73,6 +73,7 @@ def test_airflow_does_not_retry_a_gate_that_tripped_as_it_retries_a_crash():
     assert "--fail-on" in tasks["gate"][0]
     assert "--fail-on" not in tasks["daily"][0]
     assert "retries" not in tasks["daily"][1]
+    assert tasks["gate"][1]["trigger_rule"] == "all_done"
 
 
 def test_a_task_of_airflow_ends_after_some_time_and_says_whose_it_is():
