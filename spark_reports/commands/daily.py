@@ -1,6 +1,7 @@
 """`spark_reports daily`: one report; with `--store`, all that a scheduler runs."""
 
 import argparse
+import re
 import sys
 from datetime import date
 from typing import Final
@@ -8,6 +9,7 @@ from typing import Final
 from spark_reports import arguments
 from spark_reports.commands import daily_run, day_by_day
 from spark_reports.commands.publishing import Publication
+from spark_reports.commands.retention import LEAST_DAYS
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.completeness import period_text
@@ -40,10 +42,24 @@ def add(commands: arguments.Commands) -> None:
         "for which lines came late, and those that no run has made, are made, too. Without it, --date has up "
         f"to {arguments.MAX_DAYS} days",
     )
+    parser.add_argument(
+        "--keep",
+        type=_days_kept,
+        metavar="DAYS",
+        help="with --store: after a run that went well, remove days that are older, such as 400d",
+    )
     daily_run.add_report(parser)
     arguments.add_replace(parser, "table", "rollup")
     parser.add_argument("--json", action="store_true", help="print report.json instead of report.md")
     parser.set_defaults(run=run)
+
+
+def _days_kept(text: str) -> int:
+    if not re.fullmatch(r"\d{1,5}d", text) or int(text[:-1]) < LEAST_DAYS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of days such as 400d, at least {LEAST_DAYS}d"
+        )
+    return int(text[:-1])
 
 
 def run(options: argparse.Namespace) -> int:
@@ -70,6 +86,8 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
     if options.store is None:
         if options.output is None:
             raise UsageError("daily needs --store, or --output for one report alone")
+        if options.keep is not None:
+            raise UsageError("--keep needs --store, from which it removes days")
         if (last - first).days >= arguments.MAX_DAYS:
             raise UsageError(
                 f"a report has up to {arguments.MAX_DAYS} days, and {period_text(first, last)} is more: give "

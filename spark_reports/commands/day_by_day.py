@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final
 from spark_reports.commands import daily_run
 from spark_reports.commands.compact import in_words
 from spark_reports.commands.publishing import Publication
+from spark_reports.commands.retention import remove_before
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import (
     FAILED,
@@ -101,9 +102,15 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
             of_day = replace(days, is_checked=day in checked)
             codes[day] = of_day.reported(spark, replace(source, first=day, last=day))
         unmade.clear()
-    if empty := [day.isoformat() for day in sorted(asked) if codes[day] is None]:
+        code = _worst(codes[day] for day in written)
+        empty = [day.isoformat() for day in sorted(asked) if codes[day] is None]
+        if options.keep is not None and code != FAILED and not empty:
+            first_kept = last - timedelta(days=options.keep)
+            old = remove_before(spark, days.publication, options.rollup, table, first_kept)
+            days.tell(f"Removed {words.many(len(old), 'day')} before {first_kept}.\n" if old else "")
+    if empty:
         raise NothingToReportError(nothing_of(words.days_in_words(empty), options.input))
-    return _worst(codes[day] for day in written)
+    return code
 
 
 def _worst(codes: Iterable[int | None]) -> int:

@@ -50,6 +50,7 @@ def test_a_mistake_in_the_arguments_is_exit_code_2_in_one_sentence(arguments, sa
     ("more", "says"),
     [
         ([], "daily needs --store, or --output for one report alone"),
+        (["--output", "o", "--keep", "400d"], "--keep needs --store, from which it removes days"),
         (["--output", "o"], "a report has up to 7 days, and 2026-11-01..2026-11-08 is more: give --store"),
         (
             ["--store", "s", "--json"],
