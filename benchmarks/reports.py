@@ -3,7 +3,7 @@
 It writes the lower part of results.md. Each job runs in a process of its own. The figures include the
 start of the session, and all threads of the JVM with its compilers and collectors. Beside each job stands the
 floor: a bare session in such a JVM that adds up a thousand rows. `compact` is compared with a bare job, which
-only turns the same lines into sorted Parquet.
+only turns the same lines into Parquet.
 """
 
 import argparse

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_reports.log.read import Source
+    from spark_reports.log.store import Table
 
 FORMATS: Final = ("html", "md", "json", "prom")
 """The forms of these reports: an alert looks for the one of Prometheus."""
@@ -69,7 +70,6 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
     lines = f"{options.store.rstrip('/')}/{_TABLE}"
     with spark_at_work(options, is_brief=False, writes=[lines, *publication.places]) as spark:
         from spark_reports.log import late_days
-        from spark_reports.log.compact import compact
         from spark_reports.log.read import Source
         from spark_reports.log.store import Table
 
@@ -79,23 +79,10 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         unmade = Unmade(spark, options.output)
         left_over = unmade.read() - asked
         unmade.add(*asked)
-        done = compact(spark, log, table, may_lose_lines=options.replace)
-        days.tell(in_words(done))
-        held = late_days.held(spark, table)
-        late = late_days.days(spark, log, table, done.lines_before)
-        for day in sorted(late | left_over):
-            unmade.add(day)
-            try:
-                compact(spark, replace(log, first=day, last=day), table)
-            except (LinesWouldVanishError, NothingToReportError) as error:
-                late.discard(day)
-                days.tell(f"{day} was not written again: {error}\n")
-        for day in sorted(late):
-            cause = "Lines came late for" if day in held else "No run had written"
-            days.tell(f"{cause} {day}, which was written now.\n")
-        checked = asked | left_over | (late - held)
+        missed, late = _write(spark, log, table, left_over, unmade, days, may_lose_lines=options.replace)
+        checked = asked | left_over | missed
         written = checked | late
-        before = {first - timedelta(days=1)} & held  # not in the first run
+        before = {first - timedelta(days=1)} & late_days.held(spark, table)  # not in the first run
         source = Source([table.name], first, last, table.form)
         codes = {}
         for day in sorted(written | before):
@@ -111,6 +98,41 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
     if empty:
         raise NothingToReportError(nothing_of(words.days_in_words(empty), options.input))
     return code
+
+
+def _write(
+    spark: "SparkSession",
+    log: "Source",
+    table: "Table",
+    left_over: set[date],
+    unmade: "Unmade",
+    days: "Days",
+    *,
+    may_lose_lines: bool,
+) -> tuple[set[date], set[date]]:
+    """Write the days of the log to the table, and days before them. Return those that no run had written, and
+    those for which lines came late.
+
+    `left_over`: the days of a killed run, whose partitions may be half written.
+    """
+    from spark_reports.log import late_days
+    from spark_reports.log.compact import compact
+
+    done = compact(spark, log, table, may_lose_lines=may_lose_lines)
+    days.tell(in_words(done))
+    held = late_days.held(spark, table)
+    late = late_days.days(spark, log, table, done.lines_before)
+    for day in sorted(late | left_over):
+        unmade.add(day)
+        try:
+            compact(spark, replace(log, first=day, last=day), table)
+        except (LinesWouldVanishError, NothingToReportError) as error:
+            late.discard(day)
+            days.tell(f"{day} was not written again: {error}\n")
+    for day in sorted(late):
+        cause = "Lines came late for" if day in held else "No run had written"
+        days.tell(f"{cause} {day}, which was written now.\n")
+    return late - held, late & held
 
 
 def _worst(codes: Iterable[int | None]) -> int:
