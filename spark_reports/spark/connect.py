@@ -1,6 +1,6 @@
 """Spark Connect is refused: it gives a program only a part of a Spark that runs elsewhere.
 
-spark_reports asks Spark for the sizes of files and for file systems, which Spark Connect does not offer.
+spark_reports asks Spark for file systems, which Spark Connect does not offer.
 Without this check, a run would end with a stack of Java's or a traceback.
 """
 
