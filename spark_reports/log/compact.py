@@ -33,7 +33,6 @@ _PLAINLY: Final[Mapping[str, str]] = MappingProxyType(
 """A task reads 128 MiB even of small files, and writes a file for each day: by default a small file counts
 for 4 MiB, and 1,000 proxies would become a million files a year. Spark sorts the lines by day only if a task
 has those of more than two days."""
-_DAYS_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,13 @@ def compact(spark: SparkSession, source: Source, table: Table, *, may_lose_lines
     """
     vanished = _would_vanish(spark, source, table)
     if vanished and not may_lose_lines:
-        raise LinesWouldVanishError(_refusal(vanished))
+        days = list(vanished)
+        more = f" and of {many(len(days) - 1, 'other day')}" if len(days) > 1 else ""
+        raise LinesWouldVanishError(
+            f"the table holds {many(vanished[days[0]], 'line')} of {days[0]}{more} that the input lacks; "
+            "nothing was written. Add the files that hold them to --input, or give --replace to write the "
+            "table without these lines"
+        )
     first = _first(spark, source)
     before, suspects = _write(spark, source, table, first)
     if suspects and (whole := _with_second(spark, source, first)) is not first:
@@ -113,16 +118,6 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str
         return {}
     counts = lacking(stored, dated(spark, source)).groupBy("event_date").count()
     return {row["event_date"]: row["count"] for row in counts.orderBy("event_date").collect()}
-
-
-def _refusal(vanished: Mapping[str, int]) -> str:
-    days = list(vanished.items())
-    named = ", ".join(f"{many(lines, 'line')} of {day}" for day, lines in days[:_DAYS_NAMED])
-    more = f" and more of {many(unnamed, 'day')}" if (unnamed := len(days) - _DAYS_NAMED) > 0 else ""
-    return (
-        f"the table holds {named}{more} that the input lacks; nothing was written. Add the files that hold "
-        "them to --input, or give --replace to write the table without these lines"
-    )
 
 
 def _write(spark: SparkSession, source: Source, table: Table, lines: DataFrame) -> tuple[int, int]:
