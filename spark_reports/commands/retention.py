@@ -35,7 +35,7 @@ def remove_before(
     known = [_FACTS.fullmatch(name) for name in folders.names(spark, f"{rollup}/days")]
     days = [date.fromisoformat(name[1]) for name in known if name is not None]
     old = [day for day in days if day < first_kept]
-    team_folders = f"{publication.teams_in}/{teams.FOLDER}"
+    team_folders = f"{publication.teams_in.rstrip('/')}/{teams.FOLDER}"
     team_names = folders.names(spark, team_folders) if old else []
     for day in old:
         for each in (table, *(Table(f"{rollup}/{name}") for name in _TABLES)):

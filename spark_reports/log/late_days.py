@@ -6,6 +6,7 @@ names, since there may be millions: only days come to the driver. And a machine 
 some days.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -23,17 +24,15 @@ LATE_DAYS: Final = 7
 MISSED_DAYS: Final = 31
 """The most days before the period that are made up for if no run has written them."""
 
-_PARTITION: Final = "event_date="
+_PARTITION: Final = re.compile(r"event_date=(\d{4}-\d\d-\d\d)")
 _DAY: Final = r"decisions-(\d{8})"
 _OPEN: Final = r"\.open$"
 
 
 def held(spark: SparkSession, table: Table) -> set[date]:
     """The days of which the table holds lines."""
-    names = folders.names(spark, table.name)
-    return {
-        date.fromisoformat(name.removeprefix(_PARTITION)) for name in names if name.startswith(_PARTITION)
-    }
+    names = [_PARTITION.fullmatch(name) for name in folders.names(spark, table.name)]
+    return {date.fromisoformat(name[1]) for name in names if name is not None}
 
 
 def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -> set[date]:
