@@ -42,10 +42,12 @@ def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -
     if not before:
         return set()
     day_before = source.first - timedelta(days=1)
-    missed = max(max(before) + timedelta(days=1), source.first - timedelta(days=MISSED_DAYS))
-    start = min(source.first - timedelta(days=LATE_DAYS), missed)
+    window = [source.first - timedelta(days=n) for n in range(MISSED_DAYS, 1, -1)]
+    # A killed run may have left a gap behind days that it had written.
+    gaps = {day for day in window if day >= min(before) and not {day, day + timedelta(days=1)} <= before}
+    opened = [day for day in window if day in gaps or day in window[-LATE_DAYS + 1 :]]
     rows = table.rows(spark)
-    with_new = _days_with_new_files(spark, source.inputs, rows, start, day_before)
+    with_new = _days_with_new_files(spark, source.inputs, rows, opened)
     late = {day for day in with_new if day >= min(before) and _lacks(spark, source, rows, day)}
     return late | ({day_before} if _holds_fewer(rows, day_before, lines_before) else set())
 
@@ -67,22 +69,21 @@ def _holds_fewer(rows: DataFrame, day: date, delivered: int) -> bool:
 
 
 def _days_with_new_files(
-    spark: SparkSession, paths: Sequence[str], rows: DataFrame, first: date, last: date
+    spark: SparkSession, paths: Sequence[str], rows: DataFrame, opened: Sequence[date]
 ) -> list[date]:
-    """The days from `first` to `last` that may have lines in files which the table does not name, or does not
-    name on the day on which they were opened.
+    """The days that may have lines in files, `opened` on one of these days, which the table does not name, or
+    does not name on that day.
 
     A file holds lines of the day on which it was opened, or of the next. Only files in directories of the
-    input are found, and those of `last` are not looked for.
+    input are found.
     """
-    opened = [first + timedelta(days=n) for n in range((last - first).days)]
-    folders_given = [path for path in paths if not inputs.are_files(spark, path)] if opened else []
+    folders_given = [path for path in paths if not inputs.are_files(spark, path)]
     places = [place for path in folders_given for place in inputs.of_days(spark, path, opened)]
     if not places:
         return []
     # A run may know a file by its lines of the next day alone: it came when its first day was written.
     on_its_day = rows.where(
-        F.col("event_date").between(str(first), str(last))
+        F.col("event_date").isin(list(map(str, opened)))
         & (read.opened_on(F.col("file")) == F.col("event_date"))
     )
     known = on_its_day.select(_closed(F.col("file")).alias("name")).distinct()
