@@ -7,7 +7,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -124,21 +123,19 @@ class Expired(Incident):
     series = fails("handshake_failed", "")
     alert, section = "TsproxyClientsFail", "Clients time out"
     java = True
-    left_s = 20
-    """How long it is still valid when the proxy starts."""
 
     async def prepare(self):
-        self.authority, days = CertificateAuthority(self.folder), timedelta(days=2)
-        soon = self.authority.issue("proxy", starts=-days, lasts=days + timedelta(seconds=self.left_s))
-        self.ends_s = time.monotonic() + self.left_s
-        self.listener = f"tls: {{ certificate: {soon.certificate}, key: {soon.key} }}"
-        self.variables["CERTIFICATE"] = str(soon.certificate)
+        self.authority = CertificateAuthority(self.folder)
+        identity = self.authority.issue("proxy")
+        self.listener = f"tls: {{ certificate: {identity.certificate}, key: {identity.key} }}"
+        self.variables["CERTIFICATE"] = str(identity.certificate)
 
     def options(self):
         return ClientOptions(self.proxy.bootstrap_servers, "SSL", self.authority.certificate)
 
     async def begin(self):
-        await asyncio.sleep(max(0, self.ends_s + 1 - time.monotonic()))
+        """The files are those of yesterday. A certificate that ends during the run may do so too early."""
+        self.authority.issue("proxy", starts=timedelta(days=-2), lasts=timedelta(days=1))
 
     async def repair(self):
         self.authority.issue("proxy")

@@ -15,11 +15,11 @@ from rigs.incidents.runbook import RUNS_ITS_COMMANDS, sections
 pytestmark = RUNS_ITS_COMMANDS
 
 
-class ExpiresSoon(Expired):
-    java, left_s = False, 6
+class WithoutJava(Expired):
+    java = False
 
 
-QUICK = [File, ExpiresSoon]
+QUICK = [File, WithoutJava]
 """Incidents that cost a few seconds, with the broker that all tests share."""
 
 

@@ -92,7 +92,8 @@ async def test_a_worker_that_is_heard_again_does_not_hang(member):
     assert not member.hangs
 
 
-SPINS = (sys.executable, "-c", "while True: pass")
+SPINS = (sys.executable, "-c", "print(flush=True)\nwhile True: pass")
+"""It says when it has begun: a process that starts waits for its files, and not for a core."""
 
 
 @contextmanager
@@ -101,9 +102,10 @@ def without_a_core(pid):
     every_core = os.sched_getaffinity(0)
     core = {min(every_core)}
     with ExitStack() as stack:
-        greedy = stack.enter_context(subprocess.Popen(SPINS))
+        greedy = stack.enter_context(subprocess.Popen(SPINS, stdout=subprocess.PIPE))
         stack.callback(greedy.kill)
         os.sched_setaffinity(greedy.pid, core)
+        greedy.stdout.readline()
         _place(pid, core, os.SCHED_IDLE)
         stack.callback(_place, pid, every_core, os.SCHED_OTHER)
         yield
@@ -119,8 +121,10 @@ def _place(pid, cores, scheduler):
 async def test_a_worker_that_waits_for_a_core_is_not_killed(member, monkeypatch):
     """It misses a hundred requests. Then it stops, and waits no more: a few further ones are enough."""
     monkeypatch.setattr(members, "REPORT_S", 0.01)
-    member._process = worker = await asyncio.create_subprocess_exec(*SPINS)
+    worker = await asyncio.create_subprocess_exec(*SPINS, stdout=subprocess.PIPE)
+    member._process = worker
     try:
+        await worker.stdout.readline()
         member._receive({"event": "started"})
         with without_a_core(worker.pid):
             for _ in range(100):
