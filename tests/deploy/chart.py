@@ -140,9 +140,13 @@ def render(tmp_path, values, chart=CHART, namespace="streams"):
     return [each for each in yaml.safe_load_all(text) if each]
 
 
+def all_of_kind(objects, *kinds):
+    return [made for made in objects if made["kind"] in kinds]
+
+
 def of_kind(objects, *kinds):
-    [found] = [each for each in objects if each["kind"] in kinds]
-    return found
+    [only] = all_of_kind(objects, *kinds)
+    return only
 
 
 def pods(objects):
@@ -156,14 +160,16 @@ def job(objects):
 
 
 def services(objects):
-    return [each for each in objects if each["kind"] == "Service"]
+    return all_of_kind(objects, "Service")
 
 
 def configuration(tmp_path, objects, certificates):
     """The file that the ConfigMap holds, with certificates where its Secrets would be mounted."""
-    config_map = next(
-        each for each in objects if each["kind"] == "ConfigMap" and "tsproxy.yaml" in each["data"]
-    )
+    [text] = [
+        made["data"]["tsproxy.yaml"]
+        for made in all_of_kind(objects, "ConfigMap")
+        if "tsproxy.yaml" in made["data"]
+    ]
     folder = tmp_path / "tls"
     pair = certificates.issue("kafka.example.com")
     for mount in pods(objects)["containers"][0]["volumeMounts"]:
@@ -174,5 +180,5 @@ def configuration(tmp_path, objects, certificates):
             (secret / "tls.key").write_bytes(pair.key.read_bytes())
             (secret / "ca.crt").write_bytes(certificates.certificate.read_bytes())
     file = tmp_path / "tsproxy.yaml"
-    file.write_text(config_map["data"]["tsproxy.yaml"].replace("/etc/tsproxy/tls", str(folder)))
+    file.write_text(text.replace("/etc/tsproxy/tls", str(folder)))
     return file

@@ -9,7 +9,19 @@ import re
 import pytest
 import yaml
 
-from tests.deploy.chart import CHART, MODES, PLAIN, TOKEN, configuration, of_kind, pods, render, services
+from tests.deploy.chart import (
+    CHART,
+    MODES,
+    PLAIN,
+    TOKEN,
+    all_of_kind,
+    configuration,
+    job,
+    of_kind,
+    pods,
+    render,
+    services,
+)
 from tests.deploy.commands import DEPLOY, ROOT, assert_is_known, help_of
 from tests.deploy.go_tools import HELM, needs_tools
 from tests.deploy.kubernetes_schemas import NEWEST, OLDEST, conforms
@@ -150,13 +162,8 @@ def test_clients_reach_the_same_ports_at_the_service_and_nobody_the_admin_port(t
 @each_mode
 def test_no_container_is_root_or_writes_to_its_image(tmp_path, mode):
     objects = render(tmp_path, MODES[mode])
-    templates = [pods(objects)]
-    templates += [
-        each["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-        for each in objects
-        if each["kind"] == "CronJob"
-    ]
-    for pod in templates:
+    jobs = [job(objects)] if "reports" in MODES[mode] else []
+    for pod in [pods(objects), *jobs]:
         assert pod["securityContext"]["runAsNonRoot"] is True
         assert pod["securityContext"]["runAsUser"] > 0
         assert pod["automountServiceAccountToken"] is False
@@ -175,23 +182,21 @@ def test_selectors_find_the_proxies_alone(tmp_path, mode):
     workload = of_kind(objects, "StatefulSet", "Deployment")
     labels = workload["spec"]["template"]["metadata"]["labels"]
     selectors = [workload["spec"]["selector"]["matchLabels"]]
-    selectors += [each["spec"]["selector"] for each in services(objects)]
-    selectors += [
-        each["spec"]["selector"]["matchLabels"] for each in objects if each["kind"] == "PodDisruptionBudget"
-    ]
-    selectors += [
-        each["spec"]["podSelector"]["matchLabels"] for each in objects if each["kind"] == "NetworkPolicy"
-    ]
+    selectors += [service["spec"]["selector"] for service in services(objects)]
+    for budget in all_of_kind(objects, "PodDisruptionBudget"):
+        selectors.append(budget["spec"]["selector"]["matchLabels"])
+    for policy in all_of_kind(objects, "NetworkPolicy"):
+        selectors.append(policy["spec"]["podSelector"]["matchLabels"])
     for selector in selectors:
         assert selector.items() <= labels.items()
-    for job in (each for each in objects if each["kind"] == "CronJob"):
-        other = job["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
+    for reports in all_of_kind(objects, "CronJob"):
+        other = reports["spec"]["jobTemplate"]["spec"]["template"]["metadata"]["labels"]
         assert not any(selector.items() <= other.items() for selector in selectors)
-    for monitor in (each for each in objects if each["kind"] == "ServiceMonitor"):
+    for monitor in all_of_kind(objects, "ServiceMonitor"):
         wanted = monitor["spec"]["selector"]["matchLabels"].items()
-        [found] = [each for each in services(objects) if wanted <= each["metadata"]["labels"].items()]
-        assert found["spec"]["ports"][0]["name"] == monitor["spec"]["endpoints"][0]["port"]
-        assert found["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "tsproxy"
+        [scraped] = [each for each in services(objects) if wanted <= each["metadata"]["labels"].items()]
+        assert scraped["spec"]["ports"][0]["name"] == monitor["spec"]["endpoints"][0]["port"]
+        assert scraped["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "tsproxy"
 
 
 @needs_tools
@@ -226,8 +231,7 @@ def test_what_the_operator_adds_stands_beside_what_the_chart_writes(tmp_path):
     assert pod["priorityClassName"] == "kafka"
     assert pod["initContainers"] == mode["extraInitContainers"]
     assert [each["name"] for each in pod["containers"][0]["env"]] == ["TSPROXY_ADMIN_TOKEN", "NODE"]
-    job = of_kind(render(tmp_path, MODES["reports of files elsewhere"]), "CronJob")
-    pod = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    pod = job(render(tmp_path, MODES["reports of files elsewhere"]))
     assert (pod["priorityClassName"], pod["initContainers"][0]["name"]) == ("batch", "jars")
 
 
@@ -255,11 +259,8 @@ def test_rules_and_dashboard_arrive_as_they_are(tmp_path):
         )
         wanted += yaml.safe_load(text)["groups"]
     assert of_kind(objects, "PrometheusRule")["spec"]["groups"] == wanted
-    [dashboard] = [
-        each["data"]["tsproxy.json"]
-        for each in objects
-        if each["kind"] == "ConfigMap" and "tsproxy.json" in each["data"]
-    ]
+    texts = [each["data"].get("tsproxy.json") for each in all_of_kind(objects, "ConfigMap")]
+    [dashboard] = filter(None, texts)
     assert json.loads(dashboard) == json.loads((DEPLOY / "grafana" / "tsproxy.json").read_text())
 
 
@@ -267,9 +268,8 @@ def test_rules_and_dashboard_arrive_as_they_are(tmp_path):
 @pytest.mark.parametrize("mode", [mode for mode in MODES if "reports" in MODES[mode]])
 def test_the_job_starts_a_command_that_exists_and_reads_where_the_proxies_write(tmp_path, mode, certificates):
     objects = render(tmp_path, MODES[mode])
-    job = of_kind(objects, "CronJob")["spec"]
-    assert job["timeZone"] == "Etc/UTC"
-    pod = job["jobTemplate"]["spec"]["template"]["spec"]
+    assert of_kind(objects, "CronJob")["spec"]["timeZone"] == "Etc/UTC"
+    pod = job(objects)
     [container] = pod["containers"]
     assert container["command"] == ["spark_reports"]
     command, *arguments = container["args"]
@@ -290,7 +290,7 @@ def test_the_job_starts_a_command_that_exists_and_reads_where_the_proxies_write(
         assert source == str(config.decisions.directory)
         [volume] = [each for each in pods(objects)["volumes"] if each["name"] == "decisions"]
         assert volume["persistentVolumeClaim"]["claimName"] == claims["decisions"]
-    made = {each["metadata"]["name"] for each in objects if each["kind"] == "PersistentVolumeClaim"}
+    made = {claim["metadata"]["name"] for claim in all_of_kind(objects, "PersistentVolumeClaim")}
     assert made == set(claims.values())
 
 

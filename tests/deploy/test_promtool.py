@@ -50,15 +50,21 @@ def clients(result, broker):
     return name("tsproxy_client_connections_total", listener="public", broker=broker, result=result)
 
 
-def once_more():
-    """A counter that grows by one, and then stays."""
-    return then(0, 1)
-
+ONCE_MORE = then(0, 1)
+"""A counter that grows by one, and then stays."""
 
 ACCEPTED = name("tsproxy_records_total", listener="public", verdict="accepted", reason="")
 REJECTED = name("tsproxy_records_total", listener="public", verdict="rejected", reason="too_old")
 
 OLD_ERRORS = name("tsproxy_sessions_closed_total", listener="old", reason="internal_error")
+NEW_ERRORS = name("tsproxy_sessions_closed_total", listener="public", reason="internal_error")
+QUEUE_FULL = name("tsproxy_dead_letters_lost_total", reason="queue_full")
+RELOADED = name("tsproxy_certificates_last_reload_successful", section="upstream.tls")
+EXPIRY = name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls")
+BACKFILL = name("tsproxy_waiver_expiry_seconds", waiver="backfill")
+FAST = name("tsproxy_request_seconds_bucket", api="Produce", le="0.001")
+ON_TIME = name("tsproxy_event_loop_lag_seconds_bucket", le="0.001")
+FAST_AT_3 = name("tsproxy_broker_produce_seconds_bucket", broker="3", le="0.1")
 
 AUDIT = name("tsproxy_enforcement_ended_timestamp_seconds", mode="audit")
 OTHER_FILE = name("tsproxy_config_info", sha256="0a")
@@ -73,7 +79,7 @@ HEALTHY = {
     clients("served", "2"): rising(30),
     clients("login_failed", "2"): rising(1),
     clients("handshake_failed", ""): rising(2),
-    name("tsproxy_certificates_last_reload_successful", section="upstream.tls"): steady(1),
+    RELOADED: steady(1),
     name("tsproxy_worker_ready", worker="1"): steady(1),
     name("tsproxy_worker_restarts_total", worker="1"): steady(0),
     name("tsproxy_sessions_closed_total", listener="public", reason="peer_closed"): rising(7),
@@ -85,28 +91,28 @@ HEALTHY = {
     name("tsproxy_clock_suspected", by="step"): steady(0),
     name("tsproxy_clock_suspected", by="kernel"): steady(1),
     name("tsproxy_rule_failures_total"): steady(0),
-    name("tsproxy_waiver_expiry_seconds", waiver="backfill"): rising(-60, 864_000),
+    BACKFILL: rising(-60, 864_000),
     name("tsproxy_waiver_expiry_seconds", waiver="over"): rising(-60, -5),
     name("tsproxy_decision_log_writable"): steady(1),
     name("tsproxy_decision_log_write_seconds"): steady(0.001),
     name("tsproxy_decisions_dropped_total"): steady(0),
     name("tsproxy_decision_topic_up"): steady(1),
     name("tsproxy_dead_letters_up"): steady(1),
-    name("tsproxy_dead_letters_lost_total", reason="queue_full"): steady(0),
+    QUEUE_FULL: steady(0),
     name("tsproxy_dead_letters_lost_total", reason="whole_batch"): rising(3),
     name("tsproxy_config_last_reload_successful"): steady(1),
     name("tsproxy_config_info", sha256="5e"): steady(1),
     name("tsproxy_config_info", instance="b:9464", sha256="5e"): steady(1),
     name("tsproxy_topics_unreadable"): steady(0),
     name("tsproxy_brokers_limits_unknown"): steady(0),
-    name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): rising(-60, 8_640_000),
+    EXPIRY: rising(-60, 8_640_000),
     name("tsproxy_limits_total", limit="connections"): steady(0),
     name("tsproxy_limits_total", limit="idle"): rising(2),
     name("tsproxy_buffered_bytes"): steady(50_000_000),
     name("tsproxy_memory_used_ratio"): steady(0.4),
     name("process_open_fds"): steady(4_000),
     name("process_max_fds"): steady(65_536),
-    name("tsproxy_request_seconds_bucket", api="Produce", le="0.001"): rising(590),
+    FAST: rising(590),
     name("tsproxy_request_seconds_bucket", api="Produce", le="0.1"): rising(600),
     name("tsproxy_request_seconds_bucket", api="Produce", le="+Inf"): rising(600),
     **{
@@ -116,7 +122,7 @@ HEALTHY = {
     },
     name("tsproxy_broker_names_unresolved"): steady(0),
     name("tsproxy_brokers_hanging"): steady(0),
-    name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): rising(240),
+    ON_TIME: rising(240),
     name("tsproxy_event_loop_lag_seconds_bucket", le="0.1"): rising(240),
     name("tsproxy_event_loop_lag_seconds_bucket", le="+Inf"): rising(240),
     name("tsproxy_report_last_day_timestamp_seconds"): steady(0),
@@ -144,17 +150,9 @@ WORLDS = [
     World("TsproxyUpstreamDown", {name("tsproxy_upstream_up"): then(1, 0)}),
     World("TsproxyOwnLoginFailed", {name("tsproxy_own_login_up"): then(1, 0)}),
     World("TsproxyClusterChanged", {name("tsproxy_cluster_changed"): then(0, 1)}),
-    World("TsproxyAddressUnmapped", {name("tsproxy_address_unmapped_total"): once_more()}, 35),
+    World("TsproxyAddressUnmapped", {name("tsproxy_address_unmapped_total"): ONCE_MORE}, 35),
     World("TsproxyWorkerNotReady", {name("tsproxy_worker_ready", worker="1"): then(1, 0)}),
-    World(
-        "TsproxyInternalError",
-        {
-            name("tsproxy_sessions_closed_total", listener="public", reason="internal_error"): (
-                f"_x{FROM} 1x{MINUTES - FROM}"
-            )
-        },
-        35,
-    ),
+    World("TsproxyInternalError", {NEW_ERRORS: f"_x{FROM} 1x{MINUTES - FROM}"}, 35),
     World("TsproxyRejectionsRising", {REJECTED: f"0+120x90 10800+6000x{MINUTES - 90}"}, 120),
     World("TsproxyEnforcementSuspended", {name("tsproxy_enforcement_suspended"): then(0, 1)}),
     World("TsproxyEnforcementEnded", {AUDIT: f"_x9 {60 * FROM - 86_400}x{MINUTES}"}),
@@ -162,59 +160,23 @@ WORLDS = [
     World("TsproxyLimitsUnread", {name("tsproxy_topics_unreadable"): then(0, 4)}, 46),
     World("TsproxyLimitsUnread", {name("tsproxy_brokers_limits_unknown"): then(0, 1)}, 46),
     World("TsproxyClockSuspected", {name("tsproxy_clock_suspected", by="step"): then(0, 1)}),
-    World("TsproxyRuleFailures", {name("tsproxy_rule_failures_total"): once_more()}, 35),
-    World(
-        "TsproxyWaiverEndsSoon",
-        {name("tsproxy_waiver_expiry_seconds", waiver="backfill"): rising(-60, 172_800 + 60 * FROM)},
-    ),
-    World("TsproxyDecisionsDropped", {name("tsproxy_decisions_dropped_total"): once_more()}, 35),
+    World("TsproxyRuleFailures", {name("tsproxy_rule_failures_total"): ONCE_MORE}, 35),
+    World("TsproxyWaiverEndsSoon", {BACKFILL: rising(-60, 172_800 + 60 * FROM)}),
+    World("TsproxyDecisionsDropped", {name("tsproxy_decisions_dropped_total"): ONCE_MORE}, 35),
     World("TsproxyDecisionLogSlow", {name("tsproxy_decision_log_write_seconds"): then(0.001, 3)}),
     World("TsproxyDeadLettersDown", {name("tsproxy_dead_letters_up"): then(1, 0)}),
-    World(
-        "TsproxyDeadLettersLost",
-        {name("tsproxy_dead_letters_lost_total", reason="queue_full"): once_more()},
-        35,
-    ),
-    World("TsproxyClientsFail", {clients("broker_unreachable", "2"): from_then(5)}),
+    World("TsproxyDeadLettersLost", {QUEUE_FULL: ONCE_MORE}, 35),
     World("TsproxyClientsFail", {clients("login_failed", "2"): from_then(40)}),
     World("TsproxyClientsFail", {clients("handshake_failed", ""): from_then(90)}),
-    World(
-        "TsproxyCertificatesNotReloaded",
-        {name("tsproxy_certificates_last_reload_successful", section="upstream.tls"): then(1, 0)},
-    ),
-    World(
-        "TsproxyCertificateExpiresSoon",
-        {
-            name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): rising(
-                -60, 7 * 86_400 + 60 * FROM
-            )
-        },
-        100,
-    ),
-    World(
-        "TsproxyCertificateExpires",
-        {name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls"): then(8_640_000, -5)},
-    ),
+    World("TsproxyCertificatesNotReloaded", {RELOADED: then(1, 0)}),
+    World("TsproxyCertificateExpiresSoon", {EXPIRY: rising(-60, 7 * 86_400 + 60 * FROM)}, 100),
+    World("TsproxyCertificateExpires", {EXPIRY: then(8_640_000, -5)}),
     World("TsproxyBuffersNearlyFull", {name("tsproxy_buffered_bytes"): then(50_000_000, 900_000_000)}),
     World("TsproxyMemoryNearlyFull", {name("tsproxy_memory_used_ratio"): then(0.4, 0.9)}),
     World("TsproxyFileDescriptorsFew", {name("process_open_fds"): then(4_000, 60_000)}),
-    World(
-        "TsproxySlow",
-        {name("tsproxy_request_seconds_bucket", api="Produce", le="0.001"): "0+590x29 17110+300x150"},
-        60,
-    ),
-    World(
-        "TsproxyEventLoopLate",
-        {name("tsproxy_event_loop_lag_seconds_bucket", le="0.001"): "0+240x29 6960+120x150"},
-        60,
-    ),
-    World(
-        "TsproxyBrokerSlow",
-        {
-            name("tsproxy_broker_produce_seconds_bucket", broker="3", le="0.1"): "0+300x29 8700+200x150",
-        },
-        60,
-    ),
+    World("TsproxySlow", {FAST: "0+590x29 17110+300x150"}, 60),
+    World("TsproxyEventLoopLate", {ON_TIME: "0+240x29 6960+120x150"}, 60),
+    World("TsproxyBrokerSlow", {FAST_AT_3: "0+300x29 8700+200x150"}, 60),
     World("TsproxyReportMissing", {name("tsproxy_report_last_day_timestamp_seconds"): then(0, -54 * 3600)}),
     World("TsproxyReportIncomplete", {name("tsproxy_report_log_state", state="incomplete"): then(0, 1)}),
     World("TsproxyReportDaysMissing", {name("tsproxy_report_days_missing"): then(0, 1)}),
