@@ -24,23 +24,23 @@ def changed_topics(api_key: int, version: int, reader: Reader) -> frozenset[str]
     if read is None:
         return frozenset()
     flexible = APIS[api_key].is_flexible(version)
-    changed = frozenset(read(reader, version, flexible))
+    changed = frozenset(filter(None, read(reader, version, flexible)))  # topics have a name
     reader.tags(flexible)
     return changed
 
 
-def _altered(reader: Reader, version: int, flexible: bool) -> Iterator[str]:  # noqa: ARG001 # a column
+def _altered(reader: Reader, version: int, flexible: bool) -> Iterator[str | None]:  # noqa: ARG001 # a column
     reader.skip(4)  # throttle_time_ms
     for _ in range(reader.array(flexible)):
         error_code = reader.int16()
         reader.skip_nullable_string(flexible)  # error_message
         resource_type, name = reader.int8(), reader.nullable_string(flexible)
         reader.tags(flexible)
-        if error_code == ErrorCode.NONE and resource_type == TOPIC and name:
+        if error_code == ErrorCode.NONE and resource_type == TOPIC:
             yield name
 
 
-def _created(reader: Reader, version: int, flexible: bool) -> Iterator[str]:
+def _created(reader: Reader, version: int, flexible: bool) -> Iterator[str | None]:
     reader.skip(4 if version >= 2 else 0)  # throttle_time_ms
     for _ in range(reader.array(flexible)):
         name = reader.string(flexible)
@@ -60,7 +60,7 @@ def _created(reader: Reader, version: int, flexible: bool) -> Iterator[str]:
             yield name
 
 
-def _deleted(reader: Reader, version: int, flexible: bool) -> Iterator[str]:
+def _deleted(reader: Reader, version: int, flexible: bool) -> Iterator[str | None]:
     reader.skip(4 if version >= 1 else 0)  # throttle_time_ms
     for _ in range(reader.array(flexible)):
         name = reader.nullable_string(flexible)
@@ -69,11 +69,11 @@ def _deleted(reader: Reader, version: int, flexible: bool) -> Iterator[str]:
         if version >= 5:
             reader.skip_nullable_string(flexible)  # error_message
         reader.tags(flexible)
-        if error_code == ErrorCode.NONE and name:
+        if error_code == ErrorCode.NONE:
             yield name
 
 
-CHANGES: Final[Mapping[int, Callable[[Reader, int, bool], Iterator[str]]]] = {
+CHANGES: Final[Mapping[int, Callable[[Reader, int, bool], Iterator[str | None]]]] = {
     ApiKey.ALTER_CONFIGS: _altered,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _altered,
     ApiKey.CREATE_TOPICS: _created,
