@@ -87,7 +87,7 @@ async def test_the_process_stays_below_its_limit_and_a_good_client_goes_on(tmp_p
             task.cancel()
         for end in (*ends, writer):
             end.close()
-    # Memory is read ten times a second, so it may be over for a moment. Nothing would hold it below 200 MiB.
+    # Memory is read eight times a second, so it may be over for a moment. Without that it exceeds 200 MiB.
     assert LIMIT_MIB * 0.8 < max(used_mib) < LIMIT_MIB * 1.05
     assert max(waits_s) < 30
     assert "memory_nearly_full" in events(proxy)

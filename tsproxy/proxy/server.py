@@ -8,7 +8,6 @@ last lines of the decision log. A second signal ends the delay; a signal during 
 """
 
 import asyncio
-import contextlib
 import platform
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -61,7 +60,7 @@ from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.waivers import Waivers
 from tsproxy.proxy.startup import in_force, not_writable, recorder_of
-from tsproxy.proxy.wait import cancelled
+from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.wire.k18_api_versions import Versions
 
@@ -359,9 +358,7 @@ class Proxy:
         if not delay_ms or not self._is_open or self._is_closing.is_set():
             return
         DRAIN_DELAYED(delay_ms=delay_ms, advice="another SIGTERM ends the delay")
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(delay_ms / 1000):
-                await self._is_closing.wait()
+        await wait_at_most(delay_ms / 1000, self._is_closing)
 
     async def _drain(self) -> int:
         """Drain. Returns how many clients were cut off. The rest of the time is for dead letters."""

@@ -1,4 +1,4 @@
-"""Waits for an event, but not for ever, and for the end of tasks; and how long a wait before a retry is."""
+"""Waits: for an event, but not for ever; for the next tick; for the end of tasks; and before a retry."""
 
 import asyncio
 from typing import Any
@@ -11,6 +11,18 @@ async def wait_at_most(seconds: float | None, event: asyncio.Event) -> bool:
             return await event.wait()
     except TimeoutError:
         return False
+
+
+async def next_tick(interval_s: float) -> float:
+    """Sleep until the next multiple of the interval, and return it, by the loop's clock. All timers that
+    wait so wake together: each time that an idle process wakes costs more than what its timers do.
+
+    The sleep is at least half an interval, since a loop may wake some time too early.
+    """
+    loop = asyncio.get_running_loop()
+    due_s = (loop.time() / interval_s + 1.5) // 1 * interval_s
+    await asyncio.sleep(due_s - loop.time())
+    return due_s
 
 
 async def cancelled(*tasks: asyncio.Future[Any]) -> None:

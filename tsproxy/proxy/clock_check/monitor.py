@@ -37,7 +37,7 @@ from tsproxy.proxy.metrics.catalogue import (
     ENFORCEMENT_SUSPENDED,
 )
 from tsproxy.proxy.notes import Trouble, frames_of
-from tsproxy.proxy.wait import wait_at_most
+from tsproxy.proxy.wait import next_tick, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
 
 CLIENT_ID: Final = "tsproxy-clock"
@@ -157,7 +157,7 @@ class ClockMonitor(Collector):
 
     async def _watch_steps(self) -> None:
         while True:
-            await asyncio.sleep(POLL_INTERVAL_S)
+            await next_tick(POLL_INTERVAL_S)
             if not self._has_stepped() and self._step_ms:
                 self._judge()
             self._check_kernel()

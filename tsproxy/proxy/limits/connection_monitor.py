@@ -18,7 +18,6 @@ second, and costs nothing per byte.
   stalled ones first, so that good clients continue.
 """
 
-import asyncio
 import math
 import random
 from collections.abc import Callable, Iterable
@@ -30,6 +29,7 @@ from tsproxy.config.settings import ConnectionLimits
 from tsproxy.log_events.catalogue import CONNECTION_MONITOR_CRASHED
 from tsproxy.proxy.limits.admission import Limit
 from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.wait import next_tick
 from tsproxy.wire.frames import Unfinished
 
 CHECK_S: Final = 1.0
@@ -180,7 +180,7 @@ class ConnectionMonitor:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(CHECK_S)
+            await next_tick(CHECK_S)
             try:
                 self.check(self._clock.monotonic_ms())
             except Exception as error:

@@ -1,6 +1,5 @@
 """The timer around `Overload`: reads the memory of the process, and performs the decisions."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Final
 
@@ -12,15 +11,16 @@ from tsproxy.proxy.limits import memory_use
 from tsproxy.proxy.limits.overload import Decision, Overload
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.wait import next_tick
 
 GRANTED_PART: Final = 0.8
 """The default of `limits.memory`, of what the cgroup or the machine has."""
-CHECK_S: Final = 0.1
-"""A reading takes 8 us, and clients may send 100 MB a second."""
-TROUBLE_S: Final = 0.2
-"""While clients are not read. Memory needs some time to fall."""
+CHECK_S: Final = 0.25
+"""While less than half of the limit is used."""
+CHECK_SOONER_S: Final = CHECK_S / 2
+"""Beyond that: a reading takes 8 us, and clients may send 100 MB a second."""
 STEP_BYTES: Final = 4 << 20
-_CALM_READINGS: Final = 300
+_CALM_READINGS: Final = 120
 """The log says that memory is free again after so many readings below all marks."""
 _STEPS: Final = ("", "no more clients are accepted", "clients are not read", "connections are closed")
 _IN_VAIN: Final = "closing connections did not help: clients are served, and new ones rejected"
@@ -40,6 +40,7 @@ class MemoryGuard:
         self._decision = Decision()
         self._logged: tuple[int, bool] = 0, False
         self._calm = 0
+        self._interval_s = CHECK_S
         self.apply(config)
 
     def apply(self, config: Config) -> None:
@@ -56,7 +57,7 @@ class MemoryGuard:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(CHECK_S if self._decision.reads else TROUBLE_S)
+            await next_tick(self._interval_s)
             try:
                 self.check()
             except Exception as error:  # it must not stop the data path
@@ -76,6 +77,7 @@ class MemoryGuard:
         if used_bytes is None or not limit_bytes:
             return
         self._used_ratio.set(used_bytes / limit_bytes)
+        self._interval_s = CHECK_S if used_bytes < limit_bytes / 2 else CHECK_SOONER_S
         before, self._decision = self._decision, self._overload.decide(used_bytes)
         self._limits.admission.is_full = self._decision.mark > 0
         if not (before.reads and self._decision.reads):

@@ -22,6 +22,7 @@ from tsproxy.clock import Clock
 from tsproxy.proxy.metrics.catalogue import EVENT_LOOP_LAG, TASKS
 from tsproxy.proxy.metrics.timings import Timings
 from tsproxy.proxy.pipe import Pipe
+from tsproxy.proxy.wait import next_tick
 from tsproxy.session.session import Session
 from tsproxy.wire.apis import APIS
 
@@ -140,7 +141,7 @@ class Sampler:
 
     async def run(self) -> None:
         while True:
-            await asyncio.sleep(POLL_INTERVAL_S)  # with another timer, so that an idle process wakes once
+            await next_tick(POLL_INTERVAL_S)
             self.arm()
 
     def arm(self) -> None:
@@ -166,8 +167,7 @@ class LoopLag:
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            due_s = loop.time() + POLL_INTERVAL_S
-            await asyncio.sleep(POLL_INTERVAL_S)
+            due_s = await next_tick(POLL_INTERVAL_S)
             self.histogram.observe(max(0.0, loop.time() - due_s))
 
 

@@ -39,6 +39,7 @@ from tsproxy.proxy.metrics.catalogue import (
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.parts import Commit
+from tsproxy.proxy.wait import next_tick
 from tsproxy.tls.certificate_expiry import CRL, End, ends_of, files_of
 from tsproxy.tls.contexts import STORED_ADVICE, server_context, upstream_context
 from tsproxy.tls.sessions import keep_no_sessions, why_not
@@ -208,7 +209,7 @@ class Certificates:
     async def watch(self) -> None:
         while True:
             self.log_ends()
-            await asyncio.sleep(POLL_INTERVAL_S)
+            await next_tick(POLL_INTERVAL_S)
             for credentials in self._all():
                 await use_changed_files(credentials, self._clock)
 

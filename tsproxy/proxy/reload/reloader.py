@@ -37,6 +37,7 @@ from tsproxy.proxy.metrics.catalogue import (
 )
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.service_manager import ServiceManager
+from tsproxy.proxy.wait import wait_at_most
 
 POLL_INTERVAL_S: Final = 1.0
 OF_MACHINE: Final = frozenset({"listeners", "admin", "decisions"})
@@ -77,10 +78,7 @@ class Reloader(Collector):
     async def run(self) -> None:
         seen = self._tried
         while True:
-            try:
-                async with asyncio.timeout(POLL_INTERVAL_S):
-                    await self._requested.wait()
-            except TimeoutError:
+            if not await wait_at_most(POLL_INTERVAL_S, self._requested):
                 # In a thread: a file system that hangs must not block clients.
                 seen, before = await asyncio.to_thread(self._source.state), seen
                 if not self._has_changed(seen, before):

@@ -4,7 +4,6 @@ This module does not end waivers. When a waiver ends, `session.policies` compute
 This module only informs operators before and after the end.
 """
 
-import asyncio
 from typing import Final
 
 from tsproxy.clock import Clock
@@ -13,6 +12,7 @@ from tsproxy.log_events.catalogue import WAIVER_ENDED, WAIVER_ENDS_SOON
 from tsproxy.model.policy import Waiver
 from tsproxy.proxy.metrics.catalogue import WAIVER_EXPIRY
 from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.wait import next_tick
 
 POLL_INTERVAL_S: Final = 1.0
 WARNED_EARLY_MS: Final = 7 * 86_400_000
@@ -35,7 +35,7 @@ class Waivers:
     async def watch(self) -> None:
         while True:
             self.log_ends()
-            await asyncio.sleep(POLL_INTERVAL_S)
+            await next_tick(POLL_INTERVAL_S)
 
     def log_ends(self) -> None:
         """Set the metric. Warn once a day in a waiver's last week, and once after its end."""
