@@ -68,7 +68,7 @@ def named(usable: DataFrame) -> DataFrame:
 
 def _escaped(name: Column) -> Column:
     # The first condition is false for nearly all names, and costs less than the second.
-    is_like_one = name.endswith(")") & F.ltrim(name, F.lit("\\")).isin(*PLACEHOLDERS)
+    is_like_one = name.endswith(")") & F.regexp_replace(name, r"^\\+", "").isin(*PLACEHOLDERS)
     return F.when(is_like_one, F.concat(F.lit("\\"), name)).otherwise(name)
 
 

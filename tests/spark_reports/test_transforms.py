@@ -9,6 +9,7 @@ from pyspark.testing import assertDataFrameEqual
 from spark_reports.log import frames, read
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from spark_reports.report import groups, rollup, transforms, words
+from spark_reports.report.sums import collected
 from spark_reports.report.table_source import TableSource
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
@@ -124,13 +125,25 @@ def test_addresses_are_those_the_client_was_rejected_from(counters_of):
     ]
 
 
+def test_rows_come_to_the_driver_as_they_are(spark):
+    """They come as text: a client chooses its name, and a sum may be larger than what a float holds."""
+    texts = ['", "a": 1}\n{', "\\", "\x00\x1b", "\u2028é😀", "null", "2026-11-20T10:00:00Z", "", " ", None]
+    rows = [(text, 2**63 - 1 - n, n % 2 == 0) for n, text in enumerate(texts)] + [(None, None, None)]
+    frame = spark.createDataFrame(rows, "name STRING, records BIGINT, is_final BOOLEAN")
+    table = collected(frame.repartition(3))
+    assert {tuple(row.values()) for row in table.to_pylist()} == {*rows}
+    assert len(table) == len(rows)
+    empty = collected(frame.where("false"))
+    assert (len(empty), empty.schema) == (0, table.schema)
+
+
 def test_drift_adds_buckets_and_counts_a_rejection_on_the_side_of_its_reason(counters_of):
     far, near = bucket(2 * HOUR_MS), bucket(-50)
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
     made = counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
     drift, again = (
-        TableSource(rollup.with_own_side(each).toArrow()).table(groups.DRAWN)
+        TableSource(collected(rollup.with_own_side(each))).table(groups.DRAWN)
         for each in (rollup.topic_drift(made), rollup.of_topics(drift_of(made)))
     )
     assert drift == again

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.log import log_reader, read
 from spark_reports.log.completeness import Evidence, State, completeness
 from spark_reports.report import groups, transforms
+from spark_reports.report.sums import collected
 from spark_reports.report.table_source import TableSource
 from spark_reports.report.words import epoch_ms
 from tests.full_only import IS_FULL
@@ -33,7 +34,7 @@ def read_days(request, spark, tmp_path_factory):
     with log_reader.lines(spark, source, side) as log:
         counted = transforms.rollup(read.of_event(log.frame.where("problem IS NULL"), EventName.COUNTERS))
         by_day = counted.withColumn("topic", F.substring("hour", 1, 10))
-        totals = TableSource(by_day.toArrow()).table(groups.TOPICS)
+        totals = TableSource(collected(by_day)).table(groups.TOPICS)
         evidence = log.evidence(10**6)
     return [(day, _totals(totals, day), _proof(evidence, day)) for day in days], evidence.files
 

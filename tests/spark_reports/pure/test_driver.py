@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-COLLECTING = {"collect", "take", "head", "tail", "toArrow", "toPandas", "toLocalIterator"}
+COLLECTING = {"collect", "take", "head", "tail", "toPandas", "toLocalIterator"}
 ELSEWHERE = ("log/frames.py: rows", "report/table_source.py")
 """The function that the others call, and a module of pyarrow, whose rows are on the driver already."""
 
