@@ -74,8 +74,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "--owners",
         type=arguments.owners_file,
         metavar="FILE",
-        help="TOML that names the team and the channel of client ids and principals: each team gets a folder "
-        "in DIR/teams, DIR being that of --index, else of --output",
+        help="TOML that names the team and the channel of client ids, principals and topics: each team gets "
+        "a folder in DIR/teams, DIR being that of --index, else of --output",
     )
     output.add_argument(
         "--no-addresses",
@@ -208,7 +208,6 @@ class Publication:
         everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.all_repaired)
-            everybody = owners.with_teams(everybody, known_owners)
         days = [DayOfTrend(**row) for row in made.days]  # type: ignore[typeddict-item]  # its keys are the columns
         linked, facts = self.linked(report, days, before, processes)
         return linked, everybody, facts

@@ -20,6 +20,11 @@ def owners_of(options: argparse.Namespace) -> Owners:
     teams = dict.fromkeys(entry.team for entry in found.entries)
     if options.team is not None and options.team not in teams:
         raise UsageError(f"--team {options.team!r}: --owners has {', '.join(teams) or 'no team'}")
+    of_topics = next((entry.clients.place for entry in found.entries if entry.clients.topics), None)
+    if options.team is not None and of_topics is not None:
+        raise UsageError(
+            f"--team asks about clients, and {of_topics} of --owners has topics: ask by --client"
+        )
     return found
 
 

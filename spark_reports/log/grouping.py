@@ -22,6 +22,8 @@ class How(Enum):
     """The least and the greatest of the values that are not null; null if there is none."""
     COUNT = auto()
     """The number of rows. It has no columns."""
+    VALUES = auto()
+    """The different values that are not null, in no order."""
     DISTINCT = auto()
     """The number of different values. A null is not counted, but a value of several columns may have
     nulls."""

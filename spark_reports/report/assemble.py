@@ -274,7 +274,7 @@ def _would_reject(row: dict[str, Any]) -> WouldReject:
         principal=row["principal"],
         clients=row["clients"],
         instance=row["instance"],
-        team=None,
+        team=row["team"],
         reason=row["reason"],
         cause=advice.cause,
         fix=advice.fix,
@@ -292,12 +292,12 @@ def _repaired(row: dict[str, Any]) -> Repaired:
         principal=row["principal"],
         clients=row["clients"],
         instance=row["instance"],
-        team=None,
+        team=row["team"],
         cause=advice.cause,
         fix=advice.fix,
         records=row["records"],
         bad_records=row["bad_records"],
-        topics=row["topics"],
+        topics=len(row["topics"]),
         first_ts=instant(row["first_ms"]),
     )
 

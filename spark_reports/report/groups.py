@@ -142,7 +142,7 @@ REPAIRED: Final = Grouping(
     measures={
         **_sums("records", "bad_records"),
         **_instances(),
-        "topics": Measure(How.DISTINCT, ("topic",)),
+        "topics": Measure(How.VALUES, ("topic",)),
         "first_ms": _least("first_ms"),
     },
     where="is_repaired",
@@ -170,7 +170,7 @@ PRODUCERS: Final = Grouping(
         **_instances("is_rejection"),
         "first_ms": _least("first_ms", "is_rejection"),
         "last_ms": _greatest("last_ms", "is_rejection"),
-        "topics": Measure(How.DISTINCT, ("topic",), "is_rejection"),
+        "topics": Measure(How.VALUES, ("topic",), "is_rejection"),
     },
     having="rejected_batches",
     order=("rejected_records",),

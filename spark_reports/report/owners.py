@@ -9,10 +9,14 @@
     team = "Devices"
     principals = ["User:iot-*"]
 
-A client belongs to the first entry that fits it. An entry fits if each of its lists fits, and a list fits if
-one of its globs fits. As in the proxy's policy, no glob of `client_ids` fits a client without an id, and no
-glob of `principals` fits a client without a principal. Clients that the proxy counted together as one have no
-owner.
+    [[owners]]
+    team = "Orders"
+    topics = ["orders", "orders.*"]
+
+A producer belongs to the first entry that fits it. An entry fits if each of its lists fits, and a list fits
+if one of its globs fits: `topics` one of the topics to which the rejected, watched or repaired records went.
+As in the proxy's policy, no glob of `client_ids` fits a client without an id, and no glob of `principals`
+fits a client without a principal. Clients that the proxy counted together as one have no owner.
 
 `[[applications]]` (`name`, `client_ids`) makes one row of several clients (`applications`), which belongs to
 the team of one of them. `[[known]]` is a mistake that somebody works at. Until its date the page says it
@@ -38,24 +42,23 @@ from datetime import date
 from fnmatch import translate
 from typing import Any, Final
 
-from spark_reports.log import grouping
-from spark_reports.log.grouping import Rows
 from spark_reports.report import causes, links, words
 from spark_reports.report.applications import Application
 from spark_reports.report.headline import details
-from spark_reports.report.shape import Producer, Repaired, Report, WouldReject
+from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Known, Owned, Team
 from tsproxy.model.policy import NamePattern
 
 MAX_CLIENTS: Final = 10_000
 """The most clients whose owners are looked up, the worst first. The others are only counted."""
 
-_LISTS: Final = ("client_ids", "principals")
+_OF_CLIENTS: Final = ("client_ids", "principals")
+_LISTS: Final = (*_OF_CLIENTS, "topics")
 _MAX_CHARS: Final = 200
 _SHOWN_CHARS: Final = 80
 
 Client = Mapping[str, Any]
-"""Anything with `client_id` and `principal`."""
+"""Anything with `client_id` and `principal`, and for entries with topics `topic` or `topics`."""
 
 
 class OwnersError(ValueError):
@@ -68,13 +71,23 @@ class Clients:
 
     client_ids: tuple[NamePattern, ...]
     principals: tuple[NamePattern, ...]
+    topics: tuple[NamePattern, ...]
     place: str = ""
 
     def fits(self, client: Client) -> bool:
         """Whether it is one of them. An application is asked by one of its instances."""
-        own = words.true_id(client.get("instance") or client["client_id"])
-        lists = ((self.client_ids, own), (self.principals, client["principal"]))
-        return all(any(each.fits(name) for each in patterns) for patterns, name in lists if patterns)
+        client_id = words.true_id(client.get("instance") or client["client_id"])
+        topics = client["topics"] if "topics" in client else [client.get("topic")]
+        lists = (
+            (self.client_ids, [client_id]),
+            (self.principals, [client["principal"]]),
+            (self.topics, map(words.true_id, topics) if self.topics else ()),
+        )
+        return all(
+            any(pattern.fits(name) for name in names for pattern in patterns)
+            for patterns, names in lists
+            if patterns
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +134,6 @@ class Owners:
                 return Known(until=entry.until.isoformat(), ticket=entry.ticket)
         return None
 
-    def first_of_each(self, rows: Rows, count: int) -> Rows:
-        """The first `count` rows of each team, in their order."""
-        owned = [{**row, "team": self.team_of(row)} for row in rows]
-        return grouping.first_of(owned, ("team",), count)
-
     def channel_of(self, team: str | None) -> str | None:
         """The channel of a team, or None. A team may have several entries; all entries with a channel name
         the same one."""
@@ -139,10 +147,14 @@ def assigned(
     watched: Sequence[Client],
     repaired: Sequence[Client],
 ) -> Report:
-    """The report with its owners. `clients`: the worst ones with rejections, with `records` and
-    `rejected_records`. `watched`, `repaired`: the worst rows of `groups.WOULD_REJECT` and
-    `groups.REPAIRED`. Each has at most MAX_CLIENTS."""
-    report = with_teams(report, owners)
+    """The report, whose rows have their teams, with its owners. `clients`: the worst ones with rejections,
+    with `team`, `records` and `rejected_records`. `watched`, `repaired`: the worst rows of
+    `groups.WOULD_REJECT` and `groups.REPAIRED`. Each has at most MAX_CLIENTS."""
+    producers: list[Producer] = [
+        {**producer, "known": owners.known_of(producer, report["last_day"])}
+        for producer in report["producers"]
+    ]
+    report = {**report, "producers": producers}
     rows = _teams(owners, clients, watched, repaired)
     totals = report["totals"]
     rejected = totals["records_rejected"] + totals["records_broker_rejected"]
@@ -155,17 +167,6 @@ def assigned(
     return {**report, "details": details(report), "owners": owned}
 
 
-def with_teams(report: Report, owners: Owners) -> Report:
-    """The report with the teams of its clients."""
-    producers: list[Producer] = [
-        {**each, "team": owners.team_of(each), "known": owners.known_of(each, report["last_day"])}
-        for each in report["producers"]
-    ]
-    would_reject: list[WouldReject] = [{**row, "team": owners.team_of(row)} for row in report["would_reject"]]
-    repaired: list[Repaired] = [{**row, "team": owners.team_of(row)} for row in report["repaired"]]
-    return {**report, "producers": producers, "would_reject": would_reject, "repaired": repaired}
-
-
 def _teams(
     owners: Owners, clients: Sequence[Client], watched: Sequence[Client], repaired: Sequence[Client]
 ) -> list[Team]:
@@ -173,11 +174,11 @@ def _teams(
     sums: dict[str | None, Counter[str]] = {entry.team: Counter() for entry in owners.entries}
     sums[None] = Counter()
     for client in clients:
-        own = sums.setdefault(owners.team_of(client), Counter())
+        own = sums.setdefault(client["team"], Counter())
         own.update(producers=1, records=client["records"], rejected_records=client["rejected_records"])
     counted: dict[str | None, set[tuple[str | None, str | None]]] = {}
     for row in watched:
-        own = sums.setdefault(team := owners.team_of(row), Counter())
+        own = sums.setdefault(team := row["team"], Counter())
         if words.is_far_behind(row):
             own.update(far_behind_records=row["bad_records"])
         else:
@@ -185,7 +186,7 @@ def _teams(
             counted.setdefault(team, set()).add((row["client_id"], row["principal"]))
     fixed: dict[str | None, set[tuple[str | None, str | None]]] = {}
     for row in repaired:
-        sums.setdefault(team := owners.team_of(row), Counter()).update(repaired_records=row["records"])
+        sums.setdefault(team := row["team"], Counter()).update(repaired_records=row["records"])
         fixed.setdefault(team, set()).add((row["client_id"], row["principal"]))
     rows = [
         Team(
@@ -279,11 +280,11 @@ def _application(found: Mapping[str, object], place: str, problems: list[str]) -
     name = _text(found, "name", f"{place}.", problems) or ""
     if name.startswith(("(", "\\")):  # the words for a client without a name
         problems.append(f"{place}.name: {_shown(name)} is not allowed; must not begin with ( or \\")
-    return Application(name, _clients(found, place, problems, _LISTS[:1]).client_ids)
+    return Application(name, _clients(found, place, problems, _OF_CLIENTS[:1]).client_ids)
 
 
 def _known(found: Mapping[str, object], place: str, problems: list[str]) -> KnownMistake:
-    clients, until = _clients(found, place, problems), found.get("until")
+    clients, until = _clients(found, place, problems, _OF_CLIENTS), found.get("until")
     if type(until) is not date:
         problems.append(f"{place}.until: must be a date such as 2026-12-24, without quotes")
     cause, ticket = (_text(found, name, f"{place}.", problems) for name in ("cause", "ticket"))
@@ -297,7 +298,7 @@ def _known(found: Mapping[str, object], place: str, problems: list[str]) -> Know
 _ENTRIES: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Any]]]] = {
     "owners": (("team", "channel", *_LISTS), _owner),
     "applications": (("name", "client_ids"), _application),
-    "known": ((*_LISTS, "cause", "until", "ticket"), _known),
+    "known": ((*_OF_CLIENTS, "cause", "until", "ticket"), _known),
 }
 """The kinds of entries: their keys, and an entry of a table. Its mistakes are added to a list; then the entry
 must not be used."""
@@ -310,8 +311,8 @@ def _clients(
         tuple(_patterns(found[name], f"{place}.{name}", problems)) if name in found else () for name in _LISTS
     ]
     if not any(name in found for name in names):
-        problems.append(f"{place}: must have {', '.join(names)}{' or both' if len(names) > 1 else ''}")
-    return Clients(patterns[0], patterns[1], place)
+        problems.append(f"{place}: must have {' or '.join(names)}")
+    return Clients(patterns[0], patterns[1], patterns[2], place)
 
 
 def _text(found: Mapping[str, object], name: str, place: str, problems: list[str]) -> str | None:

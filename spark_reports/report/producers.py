@@ -54,14 +54,14 @@ def with_rejections(tables: Tables, hours: Sequence[str], last: date) -> list[Pr
                 rejected_batches=row["rejected_batches"],
                 bad_records=row["bad_records"],
                 collateral_records=row["collateral_records"],
-                team=None,
+                team=row["team"],
                 known=None,
                 first_ts=instant(row["first_ms"]),
                 last_ts=instant(row["last_ms"]),
                 since=since_of(week, last),
                 week=week,
                 topics=_topic_shares(topics),
-                topics_count=row["topics"],
+                topics_count=len(row["topics"]),
                 addresses=sorted(
                     {each for own in addresses.get(_client(row), []) for each in own["addresses"]}
                 ),

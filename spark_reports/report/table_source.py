@@ -27,6 +27,7 @@ _AGGREGATES: Final = {
     How.LEAST: "min",
     How.GREATEST: "max",
     How.DISTINCT: "count_distinct",
+    How.VALUES: "distinct",
 }
 """The names by which pyarrow knows the measures of `groups`. Like Spark, it passes over nulls."""
 
@@ -58,7 +59,9 @@ class TableSource:
         columns = {key: chosen[key] for key in asked.keys}
         columns |= {name: _counted(chosen, measure) for name, measure in asked.measures.items()}
         asked_of = [(name, _AGGREGATES[measure.how]) for name, measure in asked.measures.items()]
-        grouped = pa.table(columns).group_by([*asked.keys]).aggregate(asked_of)
+        options = {"distinct": pc.CountOptions(mode="only_valid")}
+        aggregates = [(name, how, options.get(how)) for name, how in asked_of]
+        grouped = pa.table(columns).group_by([*asked.keys]).aggregate(aggregates)
         found = {key: as_text(grouped[key]) for key in asked.keys}
         for name, how in asked_of:
             measured = grouped[f"{name}_{how}"]
@@ -165,6 +168,8 @@ def _counted(rows: pa.Table, measure: Measure) -> Any:
     """The values of a measure; null where a row does not count."""
     one, *others = measure.columns
     values = _numbers(rows, measure.columns) if others else rows[one]
+    if measure.how is How.VALUES:
+        values = as_text(values)
     if measure.where is None:
         return values
     return pc.if_else(rows[measure.where], values, pa.scalar(None, values.type))

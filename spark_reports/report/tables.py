@@ -62,7 +62,7 @@ class Tables:
     new_producers: int
     """The changes that are `new`, also those that `changes` leaves out."""
     clients: Rows
-    """`groups.PRODUCERS` of up to MAX_CLIENTS."""
+    """`groups.PRODUCERS` of up to MAX_CLIENTS, with the `team` of each."""
     watched: Rows
     """`groups.WOULD_REJECT`, as many."""
     all_repaired: Rows
@@ -84,10 +84,11 @@ def collect(
     named = cache(partial(name_of, entries=entries))
     counters, buckets = day.counters.of_applications(named), day.buckets
     asked = (groups.PRODUCERS, groups.WOULD_REJECT, groups.REPAIRED)
-    clients, watched, repaired = everybody = [counters.table(each, MAX_CLIENTS) for each in asked]
-    producers, would_reject, listed_repaired = (
-        rows[:top] if owners is None else owners.first_of_each(rows, top) for rows in everybody
-    )
+    clients, watched, repaired = everybody = [
+        [{**row, "team": owners and owners.team_of(row)} for row in counters.table(table, MAX_CLIENTS)]
+        for table in asked
+    ]
+    producers, would_reject, listed_repaired = (grouping.first_of(rows, ("team",), top) for rows in everybody)
     of_all = counters.of_clients(clients)
     of_worst = of_all.of_clients(producers)
     by_topic = counters.of_worst_topics(top)

@@ -107,12 +107,18 @@ def week(**changed):
     return facts
 
 
+def owned(report, known, clients=None):
+    """The report with its owners. `clients`: those whose owners are looked up; None for all that it lists."""
+    rows = [*report["producers"], *report["would_reject"], *(clients or ())]
+    for row in rows:
+        row["team"] = known.team_of(row)
+    clients = report["producers"] if clients is None else clients
+    return owners.assigned(report, known, clients, report["would_reject"], [])
+
+
 def complete():
     """The fixed report with everything that an option adds: owners, a week before it, links."""
-    report = fixed()
-    report = owners.assigned(
-        report, owners.parse(OWNERS, "owners.toml"), report["producers"], report["would_reject"], []
-    )
+    report = owned(fixed(), owners.parse(OWNERS, "owners.toml"))
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"pages": True, "teams": "../teams", "address": None}

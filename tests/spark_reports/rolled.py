@@ -107,5 +107,4 @@ def both(rows, file="", top=50):
     whole = everybody(report, found)
     if known is None:
         return report, whole
-    owned = owners.assigned(report, known, found.clients, found.watched, found.all_repaired)
-    return owned, owners.with_teams(whole, known)
+    return owners.assigned(report, known, found.clients, found.watched, found.all_repaired), whole

@@ -8,7 +8,7 @@ import pytest
 from spark_reports.cli import main
 from spark_reports.render import html, markdown, sheet
 from spark_reports.report import owners, words
-from tests.spark_reports import reports
+from tests.spark_reports import reports, rolled
 from tests.spark_reports.pure.test_html import TAGS, Page
 
 FILE = """
@@ -60,6 +60,56 @@ def test_the_first_entry_of_which_all_lists_fit_has_the_client(client, team):
     assert team_of(*client) == team
 
 
+BY_TOPIC = """
+[[owners]]
+team = "Payments"
+client_ids = ["billing-*"]
+topics = ["invoices"]
+
+[[owners]]
+team = "Orders"
+topics = ["orders", "orders.*"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "team"),
+    [
+        (rolled.rejected("any", topic="orders"), "Orders"),
+        (rolled.watched("any", topic="orders.eu"), "Orders"),
+        (rolled.repaired("any", topic="orders"), "Orders"),
+        (rolled.rejected("any", topic="invoices"), None),
+        (rolled.rejected("billing-1", topic="invoices"), "Payments"),
+        (rolled.rejected("any", topic=words.FOLDED), None),
+    ],
+)
+def test_a_team_may_own_topics(made, team):
+    """Who keeps a topic knows its producers, and not the names of their clients."""
+    accepted = rolled.row("any", topic="orders", records=7)
+    report = rolled.reported([made, accepted], BY_TOPIC)
+    rows = [*report["producers"], *report["would_reject"], *report["repaired"]]
+    assert [each["team"] for each in rows] == [team]
+    [own] = [each for each in report["owners"]["teams"] if each["team"] == team]
+    assert own["rejected_records"] + own["would_reject_records"] + own["repaired_records"] == made["records"]
+
+
+def test_one_of_many_topics_is_enough():
+    """Also one that the producer's row does not name."""
+    rows = [rolled.rejected("any", 100 + n, topic=f"t{n}") for n in range(9)]
+    report = rolled.reported([*rows, rolled.rejected("any", 10, topic="orders")], BY_TOPIC)
+    [producer] = report["producers"]
+    assert (producer["team"], producer["topics_count"], len(producer["topics"])) == ("Orders", 10, 5)
+
+
+def test_a_question_about_a_team_is_not_answered_by_clients_alone(tmp_path, capsys):
+    path = tmp_path / "owners.toml"
+    path.write_text(BY_TOPIC)
+    for command in ("trend", "what-if"):
+        asked = [command, "--rollup", str(tmp_path), "--date", "2026-11-20", "--owners", str(path)]
+        assert main([*asked, "--team", "Orders"]) == 2
+        assert "owners[0] of --owners has topics" in capsys.readouterr().err
+
+
 A = '[[owners]]\nteam = "A"\nclient_ids = ["a"]\n'
 B = A + '[[owners]]\nteam = "B"\n'
 
@@ -71,7 +121,7 @@ B = A + '[[owners]]\nteam = "B"\n'
         ("owners = []", "owners.toml: must have at least one table [[owners]]"),
         ("owners = 1", "owners.toml: must have at least one table [[owners]]"),
         ("owners = [1]", "owners.toml: owners[0]: must be a table [[owners]] with team, channel"),
-        (B, "owners.toml: owners[1]: must have client_ids, principals or both"),
+        (B, "owners.toml: owners[1]: must have client_ids or principals or topics"),
         ('[[owners]]\nclient_ids = ["b"]', "owners.toml: owners[0].team: is missing: the name of the team"),
         ('[[owners]]\nteam = ""\nclient_ids = ["b"]', "owners[0].team: '' is not allowed"),
         ('[[owners]]\nteam = 7\nclient_ids = ["b"]', "owners[0].team: must be a text in quotes"),
@@ -124,7 +174,7 @@ APPLICATION, KNOWN = '[[applications]]\nclient_ids = ["a"]\n', '[[known]]\nprinc
             KNOWN + 'cause = "x"',
             "known[0].cause: 'x' is not allowed; must be one of units, behind, ahead, others",
         ),
-        ("[[known]]\nuntil = 2026-12-24", "known[0]: must have client_ids, principals or both"),
+        ("[[known]]\nuntil = 2026-12-24", "known[0]: must have client_ids or principals"),
     ],
 )
 def test_a_mistake_in_applications_and_known_mistakes_is_named(text, says):
@@ -174,9 +224,7 @@ def test_a_wrong_file_is_exit_code_2_before_spark_starts(tmp_path, capsys):
 
 
 def owned(report=None, text=FILE, clients=None):
-    report = report or reports.fixed()
-    clients = report["producers"] if clients is None else clients
-    return owners.assigned(report, found(text), clients, report["would_reject"], [])
+    return reports.owned(report or reports.fixed(), found(text), clients)
 
 
 def test_every_rejected_record_has_an_owner_or_is_counted_as_nobodys():
@@ -306,7 +354,7 @@ def test_the_example_of_the_documents_can_be_read():
     document = (Path(__file__).parents[3] / "docs" / "guide" / "reports.md").read_text()
     example = "".join(re.findall(r"```toml\n(.*?)```", document, re.DOTALL))
     entries = found(example).entries
-    assert [entry.team for entry in entries] == ["Payments", "Devices", "Orders"]
+    assert [entry.team for entry in entries] == ["Payments", "Devices", "Orders", "Search"]
     assert all(entry.channel for entry in entries)
 
 
