@@ -54,6 +54,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/reference/drift-v1.json": lambda: f"{list(EDGES)}\n",
     "docs/reference/report.schema.json": report_schema.text,
     "docs/reference/rollup.schema.json": rollup_schema.text,
+    "docs/reference/rollup.sources.yml": rollup_schema.sources,
 }
 
 _PART = re.compile(
