@@ -153,14 +153,14 @@ def _first(spark: SparkSession, source: Source) -> DataFrame:
 
 def _with_second(spark: SparkSession, source: Source, first: DataFrame) -> DataFrame:
     """These lines, with what a second reading understands; `first` itself if that is nothing."""
-    names = second_read.files(first)
-    if not names:
+    again = second_read.files(first)
+    if not again:
         return first
-    again = second_read.lines(spark, source, WHOLE_DDL, names)
-    marked = _in_table(again, source, read.marks(is_second=True) | {"file": F.col("file")})
-    if marked.where(F.col("problem").isNull()).isEmpty():
+    lines = second_read.lines(spark, source, WHOLE_DDL, again)
+    second = _in_table(lines, source, read.marks(is_second=True) | {"file": F.col("file")})
+    if second.where(F.col("problem").isNull() & F.col("raw").isNotNull()).isEmpty():
         return first
-    return second_read.without(first).unionByName(marked)
+    return second_read.without(first, again).unionByName(second)
 
 
 def _in_table(raw: DataFrame, source: Source, marks: dict[str, Column]) -> DataFrame:

@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import set_aside
-from spark_reports.log.schema import CORRUPT, MISTYPED
+from spark_reports.log.schema import CORRUPT
 from tsproxy.decisions.fields import SCHEMA_VERSION
 
 CHECKS: Final = 1
@@ -30,11 +30,15 @@ def of_line() -> Column:
 
 
 def of_second_read() -> Column:
-    """The problem of a line of the second reading; null if it has none."""
+    """The problem of a line of the second reading; null if it has none.
+
+    If a value is of another type, Spark still reads the other fields. If a text is no JSON, Spark reads none.
+    """
+    is_corrupt, has_none = F.col(CORRUPT).isNotNull(), ~_any_not_null(*set_aside.IDENTIFYING)
     is_known = ~_any_null(*set_aside.IDENTIFYING) & (F.col("v") == SCHEMA_VERSION)
     return (
-        F.when(F.col(CORRUPT).isNotNull(), "not_json")
-        .when(is_known & F.col(MISTYPED), "bad_type")
+        F.when(is_corrupt & has_none, "not_json")
+        .when(is_corrupt & is_known, "bad_type")
         .otherwise(_of_fields())
     )
 
@@ -61,6 +65,10 @@ def _of_fields() -> Column:
         .when(set_aside.bad_key(), "bad_key")
         .when(set_aside.bad_count(), "bad_count")
     )
+
+
+def _any_not_null(*names: str) -> Column:
+    return reduce(Column.__or__, [F.col(name).isNotNull() for name in names])
 
 
 def _any_null(*names: str) -> Column:

@@ -15,8 +15,6 @@ CORRUPT: Final = "_corrupt_record"
 
 CAME_AS: Final = "came_as"
 """The column of the second reading (`second_read`) with the text in which a line came."""
-MISTYPED: Final = "is_mistyped"
-"""The column of the second reading that is true if a field has a value of another type."""
 
 IDENTITY: Final = ("proxy", "boot", "seq")
 """These three identify one line for ever."""
