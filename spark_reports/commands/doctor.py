@@ -3,13 +3,16 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports import arguments
+from spark_reports.commands import shippers
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.log.completeness import State, period_text
+from spark_reports.log.completeness import Evidence, State, period_text
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
 
@@ -45,15 +48,15 @@ def run(options: argparse.Namespace) -> int:
             evidence = log.evidence()
     if not evidence.files:
         raise NothingToReportError(nothing_of(period_text(first, last), options.input))
-    found = quality(evidence, first, last, now_ms)
-    sys.stdout.write(json.dumps(found, indent=1) + "\n" if options.json else _text(found, evidence.boots))
-    is_sound = found["state"] != State.INCOMPLETE and not found["quarantined_lines"]
+    judged = quality(evidence, first, last, now_ms)
+    sys.stdout.write(json.dumps(judged, indent=1) + "\n" if options.json else _text(judged, evidence))
+    is_sound = judged["state"] != State.INCOMPLETE and not judged["quarantined_lines"]
     return OK if is_sound else GATE_TRIPPED
 
 
-def _text(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
+def _text(quality: LogQuality, evidence: Evidence) -> str:
     lines = [
-        quality["sentence"] if boots else "No line of these days can be used.",
+        quality["sentence"] if evidence.boots else "No line of these days can be used.",
         *missing.sentences(quality),
         *(
             f"{words.many(count, 'unusable line')}, {words.PROBLEM_WORDS.get(problem, problem)} ({problem})."
@@ -65,7 +68,7 @@ def _text(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
         lines.append(
             f"{words.many(changed, 'line')} changed on the way, by a shipper or another tool, and still read:"
         )
-        lines += [f"  {words.short(example, 240)}" for example in quality["changed_examples"]]
+        lines += _changed(evidence.files)
     if quality["duplicate_lines"]:
         lines.append(f"{words.many(quality['duplicate_lines'], 'repeated line')} left out: each counts once.")
     if quality["lines_dropped"]:
@@ -77,3 +80,17 @@ def _text(quality: LogQuality, boots: list[dict[str, Any]]) -> str:
         f"{processes} of {proxies}; {words.many(quality['lines'], 'line')}."
     )
     return "\n".join(lines) + "\n"
+
+
+def _changed(files: list[dict[str, Any]]) -> Iterator[str]:
+    """The first line of each form as it came, and what leaves the line alone in the shippers that fit."""
+    told: set[tuple[str, ...]] = set()
+    for row in sorted((row for row in files if row["changed"] and row["file"]), key=itemgetter("file")):
+        fitting = shippers.that_fit(row["example"])
+        if (form := tuple(shipper.name for shipper in fitting)) not in told:
+            told.add(form)
+            example = f"{row['file']}: {row['example']}"
+            yield f"  {words.short(example, 240)}"
+            yield from (
+                f"    {shipper.name}: leave the line whole with {shipper.whole_with}." for shipper in fitting
+            )

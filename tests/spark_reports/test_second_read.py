@@ -9,6 +9,7 @@ import json
 from datetime import date
 
 import pytest
+import zstandard
 
 from spark_reports.cli import main
 from spark_reports.log.read import Source
@@ -62,6 +63,7 @@ READ = {
     "RFC 3164": "<134>Nov  2 00:00:01 host tsproxy[12]: " + LINE,
     "CRLF and a mark": "\ufeff" + json.dumps({"msg": LINE + "\r\n"}) + "\r",
     "gzip": gzip.compress(LINE.encode()) + gzip.compress(b"\n" + b"\n"),
+    "zstandard": zstandard.compress(LINE.encode() + b"\n"),
     "UTF-16": (json.dumps({"log": LINE}) + "\n").encode("utf-16"),
 }
 TYPED = {"a type": '"ten"', "a fraction": "1.5", "an object": "{}", "a truth": "true"}
@@ -81,6 +83,7 @@ UNREAD = {
     **{name: (text, "no_identity") for name, text in STRANGERS.items()},
     "behind other words": (STRANGERS["behind other words"], "not_json"),
     "torn": (LINE[:200], "not_json"),
+    "a bomb": (gzip.compress(bytes(1 << 20)) * 200, "not_json"),
 }
 
 
@@ -96,6 +99,8 @@ def rows(spark, tmp_path_factory):
         old, new = b'"boot":"b"', b'"boot":"%d"' % number
         if name == "gzip":
             content = gzip.compress(gzip.decompress(content).replace(old, new))
+        elif name == "zstandard":
+            content = zstandard.compress(zstandard.decompress(content).replace(old, new))
         elif name == "UTF-16":
             content = content.decode("utf-16").replace('\\"b\\"', f'\\"{number}\\"').encode("utf-16")
         else:
@@ -167,6 +172,7 @@ def test_a_wrapped_day_is_reported_whole_and_doctor_shows_a_line_as_it_came(spar
     assert "no line missing" in told
     assert "4 lines changed on the way" in told
     assert f'{log.name}: {{"message": ' in told
+    assert "    Vector: leave the line whole with `encoding.codec: text` in the sink." in told
     for _ in range(2):
         assert main(["compact", *asked, str(tmp_path), "--output", str(tmp_path / "lines")]) == 0
     capsys.readouterr()
