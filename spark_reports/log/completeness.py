@@ -345,9 +345,9 @@ def _beyond_jitter(gap_ms: int) -> int:
 def _unheard(rows: Sequence[Boot], begin_ms: int, end_ms: int) -> Iterator[tuple[str, Interval]]:
     """The times, longer than a few intervals, that no boot of a proxy covers: (proxy, time)."""
     in_order = sorted((row["proxy"], _heard(row), _patience_ms(row)) for row in rows)
-    for proxy, own in groupby(in_order, key=itemgetter(0)):
+    for proxy, spans in groupby(in_order, key=itemgetter(0)):
         heard_to_ms = begin_ms
-        for _, (from_ms, to_ms), patience_ms in own:
+        for _, (from_ms, to_ms), patience_ms in spans:
             if from_ms - heard_to_ms > patience_ms:
                 yield proxy, (heard_to_ms, min(from_ms, end_ms))
             heard_to_ms = max(heard_to_ms, to_ms)
@@ -364,12 +364,12 @@ def _heard(row: Boot) -> Interval:
 
 def _without(whole: Interval, spans: Iterable[Interval]) -> list[Interval]:
     """The parts of `whole` that none of the spans covers."""
-    found, (from_ms, end_ms) = [], whole
+    uncovered, (from_ms, end_ms) = [], whole
     for start_ms, to_ms in sorted(spans):
         if min(start_ms, end_ms) > from_ms:
-            found.append((from_ms, min(start_ms, end_ms)))
+            uncovered.append((from_ms, min(start_ms, end_ms)))
         from_ms = max(from_ms, to_ms)
-    return [*found, (from_ms, end_ms)] if from_ms < end_ms else found
+    return [*uncovered, (from_ms, end_ms)] if from_ms < end_ms else uncovered
 
 
 def _in_words(spans: Sequence[Interval], *, is_one_day: bool) -> str:

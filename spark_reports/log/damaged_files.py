@@ -37,10 +37,10 @@ def are_skipped(spark: SparkSession) -> bool:
 def paths(lines: DataFrame) -> list[str]:
     """The damaged files among those of `lines`, which Spark reads as text: in the form of Spark's column
     `_metadata.file_path`. Raises Java's errors if a file cannot be read for another reason."""
-    found: list[str] = []
-    while (path := _next_damaged(lines, found)) is not None:
-        found.append(path)
-    return found
+    damaged: list[str] = []
+    while (path := _next_damaged(lines, damaged)) is not None:
+        damaged.append(path)
+    return damaged
 
 
 def files(reader: DataFrameReader, places: list[str], damaged: list[str]) -> DataFrame:

@@ -26,18 +26,18 @@ def rows(per_file: DataFrame) -> Rows:
     """
     kept = per_file.persist()
     try:
-        found = [row.asDict() for row in kept.limit(FEW + 1).collect()]
-        return found if len(found) <= FEW else _added_up(kept)
+        few = [row.asDict() for row in kept.limit(FEW + 1).collect()]
+        return few if len(few) <= FEW else _added_up(kept)
     finally:
         kept.unpersist()
 
 
-def files(found: Rows) -> tuple[int, int]:
+def files(counts: Rows) -> tuple[int, int]:
     """How many files there are in the result of `rows`, and how many of them are still being written."""
-    counted = [row for row in found if "files" in row]
+    counted = [row for row in counts if "files" in row]
     if counted:
         return counted[0]["files"], counted[0]["open_files"]
-    names = {row["file"] for row in found}
+    names = {row["file"] for row in counts}
     return len(names), sum(name.endswith(_OPEN) for name in names)
 
 

@@ -14,7 +14,7 @@ def exists(spark: "SparkSession", folder: str) -> bool:
 def names(spark: "SparkSession", folder: str) -> list[str]:
     """The names of the files in a directory, in order; none if it does not exist."""
     files, path = place(spark, folder)
-    return sorted(each.getPath().getName() for each in files.listStatus(path)) if files.exists(path) else []
+    return sorted(file.getPath().getName() for file in files.listStatus(path)) if files.exists(path) else []
 
 
 def delete(spark: "SparkSession", folder: str) -> None:

@@ -40,8 +40,8 @@ def has_date(path: str) -> bool:
 def checked(path: str) -> str:
     """The path as it is. Raises ValueError, with a sentence, if it has braces that are no valid
     placeholder."""
-    for found in _ANY_BRACES.finditer(path):
-        text = found[0]
+    for braces in _ANY_BRACES.finditer(path):
+        text = braces[0]
         placeholder = _PLACEHOLDER.fullmatch(text)
         if placeholder is None:
             raise ValueError(f"{text} in {path!r} stands for nothing: {_ALLOWED}")
@@ -55,7 +55,7 @@ _ALLOWED: Final = "{date} stands for a day such as 2026-11-20, and {date:%Y/%m/%
 
 def of_day(path: str, day: date) -> str:
     """The path for one day."""
-    return _PLACEHOLDER.sub(lambda found: day.strftime(found[1] or "%Y-%m-%d"), path)
+    return _PLACEHOLDER.sub(lambda placeholder: day.strftime(placeholder[1] or "%Y-%m-%d"), path)
 
 
 def of_days(spark: "SparkSession", path: str, days: Iterable[date]) -> list[str]:
@@ -84,18 +84,18 @@ def are_files(spark: "SparkSession", path: str) -> bool:
     """
     if _GLOB.search(path) and path.endswith(_FILE_NAMES):
         return True
-    found = _found(spark, path)
-    if not found:
+    statuses = _statuses(spark, path)
+    if not statuses:
         return path.endswith(_FILE_NAMES)
-    return not any(each.isDirectory() for each in islice(found, _LOOKED_AT))
+    return not any(status.isDirectory() for status in islice(statuses, _LOOKED_AT))
 
 
 def _exists(spark: "SparkSession", place: str) -> bool:
     """Whether there is such a path, or one that a glob matches. Raises Java's errors."""
-    return len(_found(spark, place)) > 0
+    return len(_statuses(spark, place)) > 0
 
 
-def _found(spark: "SparkSession", place: str) -> Sequence[Any]:
+def _statuses(spark: "SparkSession", place: str) -> Sequence[Any]:
     """Java's facts about a path, or about those that a glob matches."""
     files, path = folders.place(spark, place)
     return files.globStatus(path) or ()

@@ -42,8 +42,8 @@ class Lines:
             return []
         # Computing the spans once more would cost a query.
         spans = frames.frame_of(self.frame.sparkSession, lossy, _SPAN_DDL)
-        found = frames.rows(sequence.gaps(read.identified(self.frame), spans, listed))
-        return [LineGap(**row) for row in found]  # type: ignore[typeddict-item]  # the columns are its keys
+        gaps = frames.rows(sequence.gaps(read.identified(self.frame), spans, listed))
+        return [LineGap(**row) for row in gaps]  # type: ignore[typeddict-item]  # the columns are its keys
 
     def _with_examples(self, files: Rows) -> Rows:
         """The rows of `read.FILES` with `duplicates` and, for lines set aside or changed, an `example`."""
@@ -75,10 +75,10 @@ def lines(spark: SparkSession, source: Source, side: Side | None = None) -> Iter
             first = frames.kept(stack, marked)
             marked = second_read.marked_lines(spark, source, first)
             marked = first if marked is first else frames.kept(stack, marked)
-        once, found = marked, boots.boots(read.identified(marked), side)
-        if repeated := [row for row in found if row["is_repeated"]]:
+        once, rows = marked, boots.boots(read.identified(marked), side)
+        if repeated := [row for row in rows if row["is_repeated"]]:
             dirty = frames.frame_of(spark, repeated, sequence.BOOT_DDL)
             once = frames.kept(stack, read.deduplicated(marked, dirty, source.first, source.last))
-            found = boots.boots(read.identified(once), side)
-        inside = [row for row in found if boots.is_of_period(row)]
+            rows = boots.boots(read.identified(once), side)
+        inside = [row for row in rows if boots.is_of_period(row)]
         yield Lines(once.withColumns(read.facts(source.first, source.last)), inside)

@@ -193,8 +193,8 @@ def _of_input(
     """The lines of one input. Then, if the session skips damaged files, a line for each of them."""
     lines = reader().schema(ddl).option("columnNameOfCorruptRecord", CORRUPT).json(places)
     yield lines.select("*", *more)
-    if damaged_files.are_skipped(spark) and (found := damaged_files.paths(reader().text(places))):
-        damaged = damaged_files.files(reader(), places, found)
+    if damaged_files.are_skipped(spark) and (paths := damaged_files.paths(reader().text(places))):
+        damaged = damaged_files.files(reader(), places, paths)
         yield damaged.select(*damaged_files.as_lines(lines.schema), *more)
 
 
