@@ -1,238 +1,199 @@
-"""report.html: one file that opens anywhere, with no network, no script and at most 300 KB.
+"""A page as HTML: one file that opens anywhere, with no network, no script and at most 300 KB.
 
 Tables are as long as the file allows. The page counts the rows that it leaves out; report.json has them.
+
+On narrow screens the rows of a table become cards, labelled by the names of the columns. With this style, a
+screen reader would not recognize a table, so the elements have explicit roles.
 """
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import date
-from typing import Final
+from importlib import resources
+from typing import Final, assert_never
 
-from spark_reports.log.completeness import State
-from spark_reports.render import (
-    compared,
-    drifts,
-    known,
-    lists,
-    navigation,
-    owners,
-    pictures,
-    producers,
-    repaired,
-    rules,
-    strips,
-    talk,
-)
-from spark_reports.render.document import document
-from spark_reports.render.tables import bullets
-from spark_reports.report import missing, words
-from spark_reports.report.headline import bad_and_good
-from spark_reports.report.shape import Repaired, Report, Totals, WouldReject
-from spark_reports.report.shape_for_readers import Team
-from tsproxy.model.markup import Markup, element, join
+from spark_reports.render import day, drawings, parts
+from spark_reports.report import words
+from spark_reports.report.shape import Report
+from tsproxy.model.markup import Markup, element, join, raw
 
 MAX_BYTES: Final = 300_000
-_ROWS: Final = (1_000, 200, 100, 50, 25, 10, 3, 1)
+_ROWS: Final = (1_000, 200, 100, 50, 25, 10, 3, 1, 0)
 
-_TEXT_CHARS: Final = 2_000
-_PROOF_WORDS: Final = {
-    State.COMPLETE: "Log complete",
-    State.COMPLETE_IN_PART: "The log covers only part of the time",
-    State.INCOMPLETE: "Log incomplete: numbers are at least these",
-}
-_PROOF_CLASSES: Final = {
-    State.COMPLETE: "complete",
-    State.COMPLETE_IN_PART: "partly",
-    State.INCOMPLETE: "incomplete",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A part of a page. Its title carries its number, since it may be closed."""
-
-    name: str
-    title: str
-    content: Markup | None
-    """None leaves the section out."""
-    is_closed: bool = False
-    """Closed until the reader opens it by its title, on paper too."""
-
-    def on_page(self) -> Markup | None:
-        if self.content is None:
-            return None
-        head = element("h2", self.title, id=self.name)
-        parts = (
-            [element("details", element("summary", head), self.content, class_="part")]
-            if self.is_closed
-            else [head, self.content]
-        )
-        return element("section", *parts, aria_labelledby=self.name)
+_AFTER_A_SIGN: Final = re.compile(r"(?<=[._/:])(?=\w)")
+_BREAKABLE: Final = frozenset({"name", "client"})
+_ELEMENTS: Final = {"b": "b", "code": "code"}
+"""The looks that are elements of HTML."""
 
 
 def render(report: Report) -> str:
-    """The page. Its tables are shortened until it is small enough."""
-    return fitting(lambda rows: _page(report, rows))
+    """The page of a day."""
+    return fitting(lambda rows: day.page(report, rows))
 
 
-def fitting(make: Callable[[int], str]) -> str:
+def fitting(make: Callable[[int], parts.Page]) -> str:
     """The page with as many rows of its tables as the size allows."""
-    pages = (make(rows) for rows in _ROWS)
-    page = next((page for page in pages if len(page.encode("utf-8")) <= MAX_BYTES), None)
-    return page if page is not None else make(0)
+    for rows in _ROWS:
+        text = write(make(rows))
+        if len(text.encode("utf-8")) <= MAX_BYTES:
+            break
+    return text
 
 
-def _page(report: Report, rows: int) -> str:
-    totals = report["totals"]
-    first = talk.first(report, rows)
-    top = [
-        element("section", first, aria_label="Whom to talk to") if first else None,
-        pictures.pictures(report),
-        pictures.balance(report),
-    ]
-    affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
-    teams, trend = owners.rejected_teams(report), report["trend"]
-    topics = report["topics_omitted"]["count"] + len(report["topics"])
-    found = [
-        Section("producers", f"Rejected, by cause: {affected}", producers.producers(report, rows)),
-        Section("owners", f"By owner: {words.many(len(teams or ()), 'row')}", owners.owners(report, rows)),
-        Section("days", "The worst producers, day by day", strips.strips(report, rows)),
-        Section("drift", "How far timestamps were off", drifts.drift(report)),
-        Section("words", "The day in words", pictures.in_words(report), is_closed=True),
-        Section(
-            "trend",
-            f"Who changed against the week before: {words.many(len(trend['changes']), 'producer')}"
-            if trend
-            else "",
-            compared.trend(report, rows),
-            is_closed=True,
-        ),
-        Section("whatif", compared.what_if_title(report), compared.what_if(report), is_closed=True),
-        *of_clients(
-            totals,
-            report["would_reject"],
-            report["repaired"],
-            totals["records_repaired"],
-            rows,
-            is_closed=True,
-        ),
-        Section(
-            "refused",
-            "Clients that Kafka 4 refuses by their protocol: "
-            + words.many(len(words.clients(report["refused_by_kafka_4"])), "client"),
-            compared.refused_by_kafka_4(report["refused_by_kafka_4"], rows),
-            is_closed=True,
-        ),
-        Section(
-            "reasons",
-            f"Why records were rejected: {words.many(len(report['reasons']), 'reason')}",
-            lists.reasons(report),
-            is_closed=True,
-        ),
-        Section(
-            "topics",
-            f"Topics and their limits: {words.many(topics, 'topic')}",
-            lists.topics(report, rows),
-            is_closed=True,
-        ),
-        Section(
-            "rules",
-            f"Rules in force and waivers: {words.many(len(report['rules']), 'row')}",
-            rules.rules(report, rows),
-            is_closed=True,
-        ),
-        Section(
-            "log",
-            f"The log behind this report: {words.many(report['log']['lines'], 'line')}",
-            lists.log_quality(report),
-            is_closed=True,
-        ),
-        Section(
-            "known",
-            f"Known, and worked at: {words.many(len(known.producers(report)), 'producer')}",
-            known.known(report, rows),
-        ),
-    ]
-    return page(report, report["headline"], _head(report), top, found)
-
-
-def of_clients(
-    counts: Totals | Team,
-    would_reject: Sequence[WouldReject],
-    repairs: Sequence[Repaired],
-    repaired_records: int,
-    rows: int,
-    *,
-    is_closed: bool = False,
-) -> list[Section]:
-    """The sections of clients whose records were not rejected: of all, or of a team."""
-    behind, watched = words.far_behind(would_reject)
-    asked = counts["would_reject_records"], counts["would_reject_producers"]
-    told = (
-        ("watched", "What rules in audit would reject", compared.how_many(*asked)),
-        ("behind", "Far behind the clock", words.many(counts["far_behind_records"], "record")),
-        ("repaired", "Repaired", compared.how_many(repaired_records, counts["repaired_producers"])),
+def write(page: parts.Page) -> str:
+    """The text of the page, with its style in it."""
+    style = resources.files("spark_reports.render").joinpath("report.css").read_text(encoding="utf-8")
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", page.title),
+        element("style", raw(style)),
     )
-    contents = (
-        compared.watched_table(watched[:rows], *asked),
-        compared.behind_table(behind[:rows], counts["far_behind_records"]),
-        repaired.repaired(repairs[:rows], repaired_records),
-    )
-    return [
-        Section(name, f"{title}: {number}", content, is_closed)
-        for (name, title, number), content in zip(told, contents, strict=True)
-    ]
-
-
-def page(
-    report: Report, title: str, head: Markup, top: Sequence[Markup | None], sections: Sequence[Section]
-) -> str:
-    """A page of this report: its head, its first screen, its sections."""
-    main = element("main", *top, *[section.on_page() for section in sections])
-    told = f"tsproxy {_days(report)}: {words.short(title, _TEXT_CHARS)}"
-    return document(told, join(head, main, _foot(report)))
-
-
-def kicker(report: Report) -> Markup:
-    return element("p", element("b", "tsproxy"), f" daily report · {_days(report)} · UTC", class_="kicker")
-
-
-def _head(report: Report) -> Markup:
-    unfinished = element("p", "The day is not over: numbers so far.", class_="soft")
-    return element(
+    header = element(
         "header",
-        kicker(report),
-        navigation.neighbours(report),
-        element("h1", words.short(report["headline"], _TEXT_CHARS)),
-        element("p", parts) if (parts := bad_and_good(report["totals"])) else None,
-        element("p", words.short(told, _TEXT_CHARS)) if (told := report["kafka_4"]["sentence"]) else None,
-        None if report["is_over"] else unfinished,
-        _proof(report),
+        element("p", element("b", "tsproxy"), page.kicker, class_="kicker"),
+        _part(page.nav),
+        element("h1", page.headline),
+        _all(page.head),
     )
+    footer = element("footer", element("p", _inline(page.foot))) if page.foot else None
+    body = element("body", header, element("main", _all(page.sections)), footer)
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
 
-def _proof(report: Report) -> Markup:
-    """The completeness of the log as one mark, which opens to the sentence about it."""
-    proof = missing.state(report["log"])
+def _inline(content: parts.Content) -> Markup:
+    match content:
+        case None | str():
+            return join(content)
+        case int():
+            return join(words.count(content))
+        case tuple():
+            return join(*map(_inline, content))
+        case parts.Text(text, look, link):
+            shown = _breakable(text) if look in _BREAKABLE else text
+            name = "a" if link else _ELEMENTS.get(look, "span")
+            return element(name, shown, href=link, class_=None if look in _ELEMENTS else look or None)
+        case parts.Below(text):
+            return element("div", text, class_="soft")
+        case parts.Meter():
+            return drawings.meter(content)
+        case parts.Spark():
+            return drawings.sparkline(content)
+        case _:
+            assert_never(content)
+
+
+def _breakable(name: str) -> Markup:
+    """The name. A browser breaks it after its signs, and within a word only if the word is too wide."""
+    first, *others = _AFTER_A_SIGN.split(name)
+    return join(first, *[join(raw("<wbr>"), other) for other in others])
+
+
+def _all(content: parts.Parts) -> Markup:
+    return join(*map(_part, content))
+
+
+def _part(part: parts.Part | None) -> Markup | None:
+    match part:
+        case None:
+            return None
+        case parts.Paragraph(content, look):
+            return element("p", _inline(content), class_=look or None)
+        case parts.Copied(text):
+            return element("pre", text)
+        case parts.Bullets(items, look):
+            shown = [element("li", _inline(item)) for item in items]
+            return element("ul", *shown, class_=look or None) if shown else None
+        case parts.Facts(pairs):
+            terms = [element("div", element("dt", name), element("dd", value)) for name, value in pairs]
+            return element("dl", *terms, class_="facts")
+        case parts.Links(label, links):
+            return element("nav", *map(_inline, links), aria_label=label)
+        case parts.Table():
+            return _table(part) if part.rows else None
+        case parts.Lines():
+            return _lines(part) if part.lines else None
+        case parts.Proof():
+            return _proof(part)
+        case parts.Balance():
+            return drawings.balance(part)
+        case parts.Hours():
+            return drawings.hours(part)
+        case parts.Days():
+            return drawings.days(part)
+        case parts.Group(title, content, look):
+            inside = join(element("h3", title) if title else None, _all(content))
+            return element("div", inside, class_=look) if look else inside
+        case parts.Section():
+            return _section(part)
+        case _:
+            assert_never(part)
+
+
+def _section(section: parts.Section) -> Markup | None:
+    content = _all(section.content)
+    if not content:
+        return None
+    if not section.has_head:
+        return element("section", content, aria_label=section.title)
+    head = element("h2", section.title, id=section.name)
+    if section.is_closed:
+        head, content = element("details", element("summary", head), content, class_="part"), join()
+    return element("section", head, content, aria_labelledby=section.name)
+
+
+def _columns(heads: Sequence[str]) -> list[tuple[str, str | None]]:
+    """The name of each column, and its class."""
+    return [(head.removeprefix("#"), "num" if head.startswith("#") else None) for head in heads]
+
+
+def _table(table: parts.Table) -> Markup:
+    columns = _columns(table.heads)
+    heads = [element("th", name, scope="col", role="columnheader", class_=class_) for name, class_ in columns]
     return element(
-        "details",
-        element(
-            "summary",
-            element("span", "✓" if proof is State.COMPLETE else "!", aria_hidden="true"),
-            _PROOF_WORDS[proof],
-        ),
-        element("p", words.short(report["log"]["sentence"], _TEXT_CHARS)),
-        bullets(missing.in_short(report["log"]), "missing soft"),
-        class_=f"proof {_PROOF_CLASSES[proof]}",
+        "table",
+        element("thead", element("tr", *heads, role="row"), role="rowgroup"),
+        element("tbody", *[_row(columns, cells) for cells in table.rows], role="rowgroup"),
+        class_=f"cards {table.kind}",
+        role="table",
     )
 
 
-def _days(report: Report) -> str:
-    first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
-    start = f"{first:%A}, {first.day} {first:%B %Y}"
-    return start if first == last else f"{start} to {last.day} {last:%B %Y}"
+def _row(columns: Sequence[tuple[str, str | None]], cells: Sequence[parts.Content]) -> Markup:
+    shown = [
+        element("td", element("div", _inline(cell)), role="cell", class_=class_, data_label=name)
+        for (name, class_), cell in zip(columns, cells, strict=True)
+    ]
+    return element("tr", *shown, role="row")
 
 
-def _foot(report: Report) -> Markup:
-    made = report["generated_ts"]
-    return element("footer", element("p", f"Made {made[:10]} {made[11:16]} UTC. ", navigation.files(report)))
+def _lines(lines: parts.Lines) -> Markup:
+    """On wide screens the names of the cells stand once above the lines. On narrow ones each cell has its
+    own. Screen readers always read them with the cells."""
+    columns, class_ = _columns(lines.heads), f"lines {lines.kind}"
+    names = [element("span", name, class_=class_) for name, class_ in columns]
+    heads = element("div", *names, class_="cells heads", aria_hidden="true") if lines.has_heads else None
+    written = [_line(columns, line) for line in lines.lines]
+    end, name = lines.folded or (len(written), "")
+    shown = element("div", heads, *written[:end], class_=class_)
+    rest = element("div", *written[end:], class_=class_)
+    folded = element("details", element("summary", name), rest, class_="folded")
+    return join(shown, folded if written[end:] else None)
+
+
+def _line(columns: Sequence[tuple[str, str | None]], line: parts.Line) -> Markup:
+    first, *others = map(_inline, line.cells)
+    cells = [
+        element("span", element("span", f"{name}: ", class_="label"), cell, class_=class_)
+        for (name, class_), cell in zip(columns[1:], others, strict=True)
+    ]
+    summary = element("summary", element("span", element("span", first), *cells, class_="cells"))
+    details = element("div", _all(line.details), class_="opened", id=line.anchor)
+    return element("details", summary, details, class_="line")
+
+
+def _proof(proof: parts.Proof) -> Markup:
+    mark = element("span", "✓" if proof.look == "complete" else "!", aria_hidden="true")
+    summary = element("summary", mark, proof.name)
+    return element("details", summary, _all(proof.content), class_=f"proof {proof.look}")

@@ -5,13 +5,11 @@ from datetime import date, timedelta
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render.document import document
-from spark_reports.render.tables import of_cells, table
+from spark_reports.render import html
+from spark_reports.render.parts import Below, Content, Links, Meter, Page, Paragraph, Section, Table, Text
 from spark_reports.report import history, teams, words
 from spark_reports.report.history import DayFacts
-from tsproxy.model.markup import Content, Markup, element, join
 
-_COLUMNS: Final = of_cells("Day", "Log", "#Records", "Rejected", "#Producers rejected", "Largest cause")
 _LOG_WORDS: Final = {
     State.COMPLETE: "complete",
     State.COMPLETE_IN_PART: "complete in part",
@@ -21,82 +19,73 @@ _LOG_WORDS: Final = {
 _DAY: Final = timedelta(days=1)
 
 
+_HEADS: Final = ("Day", "Log", "#Records", "Rejected", "#Producers rejected", "Largest cause")
+
+
 def render(facts: Mapping[str, DayFacts]) -> str:
     """The page. `facts`: by day."""
     days = sorted((date.fromisoformat(day) for day in facts), reverse=True)
-    title = "tsproxy daily reports"
     span = f"{days[-1]} to {days[0]}" if days else "no day yet"
-    rows = list(_rows(facts, days))
-    body = join(
-        element(
-            "header",
-            element("p", element("b", "tsproxy"), f" · {span} · UTC", class_="kicker"),
-            element("h1", "Daily reports"),
-            _teams(facts[str(days[0])]) if days else None,
-        ),
-        element(
-            "main",
-            element("section", table(_COLUMNS, rows, "index"), aria_label="Days")
-            if rows
-            else element("p", "The rollup holds no day.", class_="none"),
-        ),
+    table = Table("index", _HEADS, list(_rows(facts, days)))
+    none = Paragraph("The rollup holds no day.", "none")
+    return html.write(
+        Page(
+            title=f"tsproxy daily reports: {span}",
+            kicker=f" · {span} · UTC",
+            headline="Daily reports",
+            head=[_teams(facts[str(days[0])]) if days else None],
+            sections=[Section("index", "Days", [table], has_head=False) if days else none],
+        )
     )
-    return document(f"{title}: {span}", body)
 
 
-def _teams(own: DayFacts) -> Markup | None:
+def _teams(day: DayFacts) -> Links | None:
     """Links to the folders of the teams; None without any."""
     shown = [
-        element("a", words.short(team, 80), href=f"{teams.FOLDER}/{teams.folder_of(team)}/{teams.INDEX}")
-        for team in own["teams"]
+        Text(words.short(team, 80), link=f"{teams.FOLDER}/{teams.folder_of(team)}/{teams.INDEX}")
+        for team in day["teams"]
     ]
-    return element("nav", "Teams: ", *shown, aria_label="Teams") if shown else None
+    return Links("Teams", ["Teams: ", *shown]) if shown else None
 
 
 def _rows(facts: Mapping[str, DayFacts], days: list[date]) -> Iterator[tuple[Content, ...]]:
     """A row for each day, the newest first. Consecutive days that the rollup does not hold share one row."""
-    shares = [own["rejected_records"] / own["records"] for own in facts.values() if own["records"]]
+    shares = [day["rejected_records"] / day["records"] for day in facts.values() if day["records"]]
     most = max(shares, default=0.0) or 1.0
     for number, day in enumerate(days):
         if number and days[number - 1] - day > _DAY:
-            yield _missing(day + _DAY, days[number - 1] - _DAY)
-        yield _cells(facts, day, most)
+            first, last = day + _DAY, days[number - 1] - _DAY
+            span = f"{first}" if first == last else f"{first} to {last}"
+            yield span, Text("missing in the rollup", "soft"), *("–",) * 4
+        yield _cells(facts[str(day)], history.page_of(facts, day), most)
 
 
-def _missing(first: date, last: date) -> tuple[Content, ...]:
-    days = f"{first}" if first == last else f"{first} to {last}"
-    return (days, element("span", "missing in the rollup", class_="soft"), "–", "–", "–", "–")
-
-
-def _cells(facts: Mapping[str, DayFacts], day: date, most: float) -> tuple[Content, ...]:
-    own = facts[day.isoformat()]
-    page = history.page_of(facts, day)
-    state = _LOG_WORDS.get(own["state"], own["state"])
+def _cells(day: DayFacts, page: str | None, most: float) -> tuple[Content, ...]:
+    state = _LOG_WORDS.get(day["state"], day["state"])
     return (
-        element("a", own["day"], href=page) if page else own["day"],
-        element("span", state, class_=None if own["state"] == State.COMPLETE else "amber"),
-        words.count(own["records"]),
-        _rejected(own, most),
-        words.count(own["producers_affected"]),
-        _cause(own),
+        Text(day["day"], link=page) if page else day["day"],
+        Text(state, "" if day["state"] == State.COMPLETE else "amber"),
+        day["records"],
+        _rejected(day, most),
+        day["producers_affected"],
+        _cause(day),
     )
 
 
-def _rejected(own: DayFacts, most: float) -> Content:
+def _rejected(day: DayFacts, most: float) -> Content:
     """The share of a day; `most`: the largest of all days, which has the longest bar."""
-    if not own["records"]:
+    if not day["records"]:
         return "–"
-    rejected, records, would = own["rejected_records"], own["records"], own["would_reject_records"]
-    width = f"width:{min(100.0, max(0.0, 100 * rejected / records / most)):.1f}%"
-    return join(
-        f"{words.share(rejected, records)} ({words.count(rejected)})",
-        element("div", element("span", style=width), class_="meter") if rejected > 0 else None,
-        element("div", f"{words.count(would)} would be", class_="soft") if would else None,
+    rejected, would = day["rejected_records"], day["would_reject_records"]
+    return (
+        f"{words.share(rejected, day['records'])} ({words.count(rejected)})",
+        Meter(rejected / day["records"], most) if rejected > 0 else None,
+        Below(f"{words.count(would)} would be") if would else None,
     )
 
 
-def _cause(own: DayFacts) -> Markup | str:
-    if own["cause"] is None:
+def _cause(day: DayFacts) -> Content:
+    if day["cause"] is None:
         return "–"
-    part = words.share(own["cause_records"], own["rejected_records"])
-    return join(words.short(own["cause"], 120), " ", element("span", part, class_="soft"))
+    part = words.share(day["cause_records"], day["rejected_records"])
+    return f"{words.short(day['cause'], 120)} ", Text(part, "soft")

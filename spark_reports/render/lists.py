@@ -1,149 +1,175 @@
-"""The page's lists: reasons, topics with their limits, and the quality of the log."""
+"""The page's lists: reasons, topics with their limits, rules in force and waivers, the quality of the log."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
-from spark_reports.render.lines import Lines, facts
-from spark_reports.render.owners import topic_id, topic_link
-from spark_reports.render.tables import Column, Columns, bullets, count, name, table, tag
-from spark_reports.report import missing, words
-from spark_reports.report.shape import ReasonRow, Report, Topic
-from spark_reports.report.topics import SIDE_WORDS, named_side, other_limits, worst_producers
-from tsproxy.model.markup import Markup, element, join
-
-
-def _verdict(row: ReasonRow) -> str:
-    return words.VERDICT_WORDS.get(row["verdict"], row["verdict"])
-
-
-REASONS: Final[Columns[ReasonRow]] = (
-    Column(
-        "Reason",
-        lambda row: f"{_verdict(row)}: {words.error_name(row['error_code'])}",
-        lambda row: tag(row["verdict"], row["reason"], row["error_code"]),
-    ),
-    Column("Cause", lambda row: row["cause"]),
-    count("Producers", "producers"),
-    count("Batches", "batches"),
-    count("Records", "records"),
-    count("Bad", "bad_records"),
-    count("Good in the same batches", "collateral_records"),
+from spark_reports.render import places
+from spark_reports.render.parts import (
+    Bullets,
+    Content,
+    Facts,
+    Group,
+    Line,
+    Lines,
+    Paragraph,
+    Parts,
+    Table,
+    Text,
+    more,
 )
+from spark_reports.render.producers import tag
+from spark_reports.report import missing, words
+from spark_reports.report.shape import InForce, ReasonRow, Report, Topic
+from spark_reports.report.topics import SIDE_WORDS, named_side, other_limits, worst_producers
+
+_STARTS_SHOWN: Final = 10
+_NAMES_SHOWN: Final = 12
 
 
-def reasons(report: Report) -> Markup:
+def reasons(report: Report) -> Parts:
     """The reasons why batches were not simply accepted: final ones, then unconfirmed batches, then batches
     that were sent again."""
     if not report["reasons"]:
-        return element("p", "Nothing was rejected.", class_="none")
+        return [Paragraph("Nothing was rejected.", "none")]
     final, open_, again = words.by_outcome(report["reasons"])
-    return join(
-        _reason_table(final) if final else None,
+    return [
+        _reasons(final),
         _explained("Rejected or sent again: nobody can tell", words.OPEN, open_),
         _explained("Sent again by the producer", words.SENT_AGAIN, again),
-    )
+    ]
 
 
-def _explained(head: str, text: str, rows: Sequence[ReasonRow]) -> Markup | None:
-    """A heading, a text and the table of reasons below it; None if there are no rows."""
-    return join(element("h3", head), element("p", text, class_="soft"), _reason_table(rows)) if rows else None
+def _explained(title: str, text: str, rows: Sequence[ReasonRow]) -> Group | None:
+    return Group(title, [Paragraph(text, "soft"), _reasons(rows)]) if rows else None
 
 
-def _reason_table(rows: Sequence[ReasonRow]) -> Markup:
-    return table(REASONS, rows, "reasons")
+def _reasons(reasons: Sequence[ReasonRow]) -> Table:
+    heads = ("Reason", "Cause", "#Producers", "#Batches", "#Records", "#Bad", "#Good in the same batches")
+    rows = [
+        (
+            _answer(row),
+            row["cause"],
+            *(row["producers"], row["batches"], row["records"]),
+            *(row["bad_records"], row["collateral_records"]),
+        )
+        for row in reasons
+    ]
+    return Table("reasons", heads, rows)
 
 
-def topics(report: Report, rows: int) -> Markup:
+def _answer(row: ReasonRow) -> Text:
+    verdict, code = row["verdict"], row["error_code"]
+    told = f"{words.VERDICT_WORDS.get(verdict, verdict)}: {words.error_name(code)}"
+    return replace(tag(verdict, row["reason"], code), in_markdown=told)
+
+
+def topics(report: Report, rows: int) -> Parts:
     """Every topic with its limits in force and the outcomes of its records. A line opens to its drift, its
     worst producers, and other limits."""
-    shown = topics_of(report)[:rows]
-    rest = report["topics"][rows:]
-    more = report["topics_omitted"]["count"] + len(rest)
-    records = report["topics_omitted"]["records"] + sum(t["records_judged"] for t in rest)
-    omitted = f"And {words.many(more, 'more topic')} with {words.many(records, 'record')}."
-    return join(
-        element("p", "Click a topic for its worst producers and for other limits.", class_="soft note opens"),
-        _TOPIC_LINES.on_page(shown),
-        element("p", omitted, class_="more") if more else None,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class TopicRow:
-    """A topic of a report, and its limits in words."""
-
-    report: Report
-    topic: Topic
-    limits: Sequence[str]
-
-
-def topics_of(report: Report) -> list[TopicRow]:
+    rest, omitted = report["topics"][rows:], report["topics_omitted"]
+    records = omitted["records"] + sum(topic["records_judged"] for topic in rest)
     limits = words.limits_by_topic(report["limits"])
-    return [TopicRow(report, topic, limits.get(topic["topic"], ["–"])) for topic in report["topics"]]
+    lines = [_topic(report, topic, limits.get(topic["topic"], [])) for topic in report["topics"][:rows]]
+    return [
+        Paragraph(
+            "Click a topic for its worst producers and for other limits.", "soft note opens", is_of_page=True
+        ),
+        Lines("topics", _TOPIC_HEADS, lines, tells_details=True),
+        more(omitted["count"] + len(rest), "topic", f" with {words.many(records, 'record')}"),
+    ]
 
 
-def topic_details(row: TopicRow) -> Markup:
+_TOPIC_HEADS: Final = (
+    *("Topic", "Oldest / newest allowed", "#Checked", "#Accepted"),
+    *("#Rejected by tsproxy", "#Rejected by the broker", "#Unconfirmed"),
+)
+
+
+def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> Line:
+    page = places.topic_link(report, topic["topic"])
+    text = "Its producers, with their evidence: "
+    evidence = Paragraph((text, page), is_of_page=True) if isinstance(page, Text) else None
+    return Line(
+        (
+            Text(words.short(topic["topic"], 60), "name"),
+            ", ".join(limits) or "–",
+            topic["records_judged"],
+            topic["records_accepted"] + topic["records_repaired"],
+            _part(topic["records_rejected"], topic),
+            _part(topic["records_broker_rejected"], topic),
+            topic["records_unconfirmed"],
+        ),
+        [*topic_details(report, topic), evidence],
+        places.topic_id(topic["topic"]),
+    )
+
+
+def _part(records: int, topic: Topic) -> Content:
+    share = f" ({words.share(records, topic['records_judged'])})"
+    return records, Text(share, "soft") if records else None
+
+
+def topic_details(report: Report, topic: Topic) -> Parts:
     """The drift of a topic, its worst producers, and other limits."""
-    topic = row.topic
-    now_ms = words.epoch_ms(f"{row.report['last_day']}T12:00:00.000+00:00")
+    now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
     drift = words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms)
-    return join(
-        facts(f"Drift seen: {drift}.", worst_producers(topic)),
+    return [
+        Paragraph(f"Drift seen: {drift}. {worst_producers(topic)}".rstrip()),
         *[_limits(topic, side) for side in SIDE_WORDS],
-    )
+    ]
 
 
-def _details(row: TopicRow) -> Markup:
-    own = topic_link(row.report, row.topic["topic"])
-    page = element("p", "Its producers, with their evidence: ", own) if isinstance(own, Markup) else None
-    return join(topic_details(row), page)
-
-
-def _part(records: int, whole: int) -> Markup:
-    share = element("span", words.share(records, whole), class_="soft") if records else None
-    return join(words.count(records), " " if share else None, share)
-
-
-def _part_of(head: str, key: Literal["records_rejected", "records_broker_rejected"]) -> Column[TopicRow]:
-    return Column(
-        f"#{head}",
-        lambda row: words.count(row.topic[key]),
-        lambda row: _part(row.topic[key], row.topic["records_judged"]),
-    )
-
-
-TOPICS: Final[Columns[TopicRow]] = (
-    name("Topic", lambda row: words.short(row.topic["topic"], 60)),
-    Column(
-        "Oldest / newest allowed",
-        lambda row: ", ".join(row.limits),
-        lambda row: join(*[element("span", text, class_="limits") for text in row.limits]),
-    ),
-    Column("#Checked", lambda row: words.count(row.topic["records_judged"])),
-    Column(
-        "#Accepted",
-        lambda row: words.count(row.topic["records_accepted"] + row.topic["records_repaired"]),
-    ),
-    _part_of("Rejected by tsproxy", "records_rejected"),
-    _part_of("Rejected by the broker", "records_broker_rejected"),
-    Column("#Unconfirmed", lambda row: words.count(row.topic["records_unconfirmed"])),
-)
-_TOPIC_LINES: Final = Lines(
-    "topics", TOPICS, details=_details, anchor=lambda row: topic_id(row.topic["topic"])
-)
-
-
-def _limits(topic: Topic, side: str) -> Markup | None:
+def _limits(topic: Topic, side: str) -> Paragraph | None:
     """A sentence about limits on one side, and the records that each would reject; None if none is known."""
     known = other_limits(topic, side)
-    texts = [element("b", limit.text) if limit.is_own else limit.text for limit in known]
-    beginning = f"{named_side(topic, side)}: "
-    listed = join(*[join("; " if number else None, text) for number, text in enumerate(texts)])
-    return element("p", beginning, listed, ".") if known else None
+    listed: list[Content] = []
+    for limit in known:
+        listed += ["; " if listed else "", Text(limit.text, "b") if limit.is_own else limit.text]
+    return Paragraph((f"{named_side(topic, side)}: ", *listed, ".")) if known else None
 
 
-def log_quality(report: Report) -> Markup:
+def rules(report: Report, rows: int) -> Parts:
+    """The rules with the records that they rejected or would reject, then starts and reloads."""
+    shown = [
+        (
+            Text(words.rule(row["rule"]), "name"),
+            words.short(row["mode"] or "–", 20),
+            Text(words.short(row["waiver"] or "–", 60), "name"),
+            *(row["batches"], row["records"], row["bad_records"], row["rejected_records"]),
+        )
+        for row in report["rules"]
+    ]
+    heads = ("Rule", "Mode", "Waiver", "#Batches", "#Records", "#Bad", "#Rejected")
+    none = "No batch violated a rule of tsproxy's own; no waiver was used."
+    unchanged = "No process started or reloaded: the configuration is that of the day before."
+    return [
+        Table("rules", heads, shown[:rows]) if shown else Paragraph(none, "none"),
+        more(len(shown) - rows, "rule"),
+        Bullets([_started(start) for start in report["in_force"][: min(rows, _STARTS_SHOWN)]], "starts"),
+        Paragraph(unchanged, "more") if not report["in_force"] else None,
+    ]
+
+
+def _started(start: InForce) -> str:
+    """A sentence about the configuration of a process."""
+    event = "started" if start["kind"] == "start" else "reloaded its configuration"
+    facts = [
+        f"mode {words.short(start['mode'] or 'unknown', 20)}",
+        f"limits from {words.short(start['limits_from'] or 'unknown', 60)}",
+        f"rules: {_named(start['rules'])}",
+        f"waivers: {_named(start['waivers'])}",
+    ]
+    time = words.instant_words(start["ts"])
+    return f"{words.short(start['proxy'], 60)} {event}, {time}: {'; '.join(facts)}."
+
+
+def _named(names: list[str]) -> str:
+    shown = ", ".join(words.short(name, 60) for name in names[:_NAMES_SHOWN]) or "none"
+    return shown + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")
+
+
+def log_quality(report: Report) -> Parts:
     """The quality of the log behind the report."""
     log = report["log"]
     problems = ", ".join(
@@ -165,10 +191,5 @@ def log_quality(report: Report) -> Markup:
         ("Batches counted as (other)", words.count(log["batches_folded"])),
         ("Files read", f"{words.count(log['files'])}, {words.count(log['open_files'])} still being written"),
     )
-    return join(
-        element(
-            "dl", *[element("div", element("dt", n), element("dd", v)) for n, v in facts], class_="facts"
-        ),
-        bullets(missing.sentences(log)),
-        bullets([element("code", words.short(example)) for example in examples]),
-    )
+    texts = [Text(words.short(example), "code") for example in examples]
+    return [Facts(facts), Bullets(missing.sentences(log)), Bullets(texts)]

@@ -6,15 +6,24 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from spark_reports.log.completeness import State
-from spark_reports.render import owners, pages, talk
-from spark_reports.render.charts import sparkline
-from spark_reports.render.document import document
-from spark_reports.render.tables import CAUSE_AND_FIX, Column, Columns, mistake, name, table
+from spark_reports.render import html, pages, places, worst
+from spark_reports.render.parts import (
+    Bullets,
+    Content,
+    Page,
+    Paragraph,
+    Section,
+    Spark,
+    Table,
+    Text,
+    mistake,
+    more,
+)
 from spark_reports.report import teams, words
 from spark_reports.report.shape import Report
 from spark_reports.report.shape_for_readers import Team
-from spark_reports.report.teams import Latest, Outcome, TeamDay, TeamRow
-from tsproxy.model.markup import Markup, element, join, raw
+from spark_reports.report.teams import Latest, Outcome, TeamDay
+from tsproxy.model.markup import element, raw
 
 _ROWS: Final = 200
 _OUTCOMES: Final[dict[Outcome, str]] = {
@@ -38,41 +47,35 @@ def files(report: Report, team: Team, known: Latest) -> dict[str, str]:
 def index(known: Latest) -> str:
     """The page whose address stays: the latest day, and thirty days."""
     *_, day = known["days"]
-    title = f"{words.team(known['team'])}: {_told(day)}"
-    evidence = element(
-        "a", f"Evidence, and a text for each owner: {day['day']}", href=teams.page_of(day["day"])
+    team = words.team(known["team"])
+    title = f"{team}: {_told(day)}"
+    evidence = Text(f"Evidence, and a text for each owner: {day['day']}", link=teams.page_of(day["day"]))
+    channel = Paragraph(("Channel: ", places.channel(known["channel"]))) if known["channel"] else None
+    rows = [
+        (
+            Text(words.producer(row, 60), "client"),
+            mistake(row["cause"], row["fix"]),
+            _since(row["since"]),
+            _OUTCOMES.get(row["outcome"], row["outcome"]),
+            row["records"],
+        )
+        for row in known["rows"]
+    ]
+    table = Table("owners", ("Producer", worst.WHAT_TO_DO, "Since", "Outcome", "#Records"), rows[:_ROWS])
+    return html.write(
+        Page(
+            title=f"tsproxy {title}",
+            kicker=f" · {team} · {day['day']} · UTC",
+            headline=title,
+            head=[channel, Paragraph(evidence)],
+            sections=[
+                Section("team", "Its producers", [table], has_head=False),
+                more(len(rows) - _ROWS, where=f" in {teams.LATEST}"),
+                _month(known["days"]),
+            ],
+            foot=("For programs: ", _link(teams.LATEST), ". For a feed reader: ", _link(teams.FEED), "."),
+        )
     )
-    shown = known["rows"][:_ROWS]
-    left = len(known["rows"]) - len(shown)
-    body = join(
-        element(
-            "header",
-            element(
-                "p",
-                element("b", "tsproxy"),
-                f" · {words.team(known['team'])} · {day['day']} · UTC",
-                class_="kicker",
-            ),
-            element("h1", title),
-            element("p", "Channel: ", owners.channel(known["channel"])) if known["channel"] else None,
-            element("p", evidence),
-        ),
-        element(
-            "main",
-            element("section", table(_COLUMNS, shown, "owners"), aria_label="Its producers")
-            if shown
-            else None,
-            element("p", f"And {words.count(left)} more in {teams.LATEST}.", class_="more") if left else None,
-            _month(known["days"]),
-        ),
-        element(
-            "footer",
-            element(
-                "p", "For programs: ", _link(teams.LATEST), ". For a feed reader: ", _link(teams.FEED), "."
-            ),
-        ),
-    )
-    return document(f"tsproxy {title}", body)
 
 
 def _told(day: TeamDay) -> str:
@@ -81,17 +84,8 @@ def _told(day: TeamDay) -> str:
     return f"{day['subject'].partition(': ')[2]}{at_least}"
 
 
-def _link(file: str) -> Markup:
-    return element("a", file, href=file)
-
-
-_COLUMNS: Final[Columns[TeamRow]] = (
-    name("Producer", lambda row: words.producer(row, 60), "client"),
-    mistake(talk.WHAT_TO_DO, CAUSE_AND_FIX),
-    Column("Since", None, lambda row: _since(row["since"])),
-    Column("Outcome", lambda row: _OUTCOMES.get(row["outcome"], row["outcome"])),
-    Column("#Records", lambda row: words.count(row["records"])),
-)
+def _link(file: str) -> Text:
+    return Text(file, link=file)
 
 
 def _since(since: str | None) -> str:
@@ -99,39 +93,31 @@ def _since(since: str | None) -> str:
     return "–" if since is None else since[11:16] or since
 
 
-def _month(days: Sequence[TeamDay]) -> Markup:
+def _month(days: Sequence[TeamDay]) -> Section:
     """Thirty small bars for each outcome that there is, then the days as links, the newest first."""
-    by_day, last = {day["day"]: day for day in days}, date.fromisoformat(days[-1]["day"])
+    last = date.fromisoformat(days[-1]["day"])
     month = [str(last - timedelta(days=n)) for n in range(teams.DAYS - 1, -1, -1)]
-    bars = []
+    bars: list[Content] = []
     for outcome, text in _OUTCOMES.items():
-        counts = [day[f"{outcome}_records"] for day in days]  # type: ignore[literal-required]  # keys of TeamDay
-        if any(counts) or outcome == "rejected":
-            label = f"{text}: {words.many(sum(counts), 'record')} on {words.many(len(days), 'day')}"
-            by_date = dict(zip(by_day, counts, strict=True))
-            line = sparkline([by_date.get(day, 0) for day in month], label)
-            bars.append(element("li", line, element("span", words.sentence(label), class_="soft")))
-    listed = [
-        element("li", element("a", day["day"], href=teams.page_of(day["day"])), f" {_told(day)}")
-        for day in reversed(days)
-    ]
-    return element(
-        "section",
-        element("h2", f"{month[0]} to {month[-1]}", id="days"),
-        element("ul", *bars, class_="month"),
-        element("ul", *listed, class_="month days"),
-        aria_labelledby="days",
-    )
+        counts = {day["day"]: day[f"{outcome}_records"] for day in days}  # type: ignore[literal-required]  # keys of TeamDay
+        records = sum(counts.values())
+        if records or outcome == "rejected":
+            label = f"{text}: {words.many(records, 'record')} on {words.many(len(days), 'day')}"
+            line = Spark([counts.get(day, 0) for day in month], label)
+            bars.append((line, Text(words.sentence(label), "soft")))
+    listed = [(Text(day["day"], link=teams.page_of(day["day"])), f" {_told(day)}") for day in reversed(days)]
+    title = f"{month[0]} to {month[-1]}"
+    return Section("days", title, [Bullets(bars, "month"), Bullets(listed, "month days")])
 
 
 def feed(known: Latest) -> str:
     """The days as an Atom feed (RFC 4287), the newest first."""
     base = known["page"].rpartition("/")[0] + "/" if known["page"] else ""
-    own = teams.folder_of(known["team"])
+    folder = teams.folder_of(known["team"])
     entries = [
         element(
             "entry",
-            element("id", _urn(own, day["day"])),
+            element("id", _urn(folder, day["day"])),
             element("title", words.short(day["subject"])),
             element("updated", day["generated_ts"]),
             element("link", href=f"{base}{teams.page_of(day['day'])}"),
@@ -141,7 +127,7 @@ def feed(known: Latest) -> str:
     ]
     return raw('<?xml version="1.0" encoding="utf-8"?>\n') + element(
         "feed",
-        element("id", _urn(own, "")),
+        element("id", _urn(folder, "")),
         element("title", f"tsproxy: {words.team(known['team'])}"),
         element("author", element("name", "tsproxy")),
         element("updated", max(day["generated_ts"] for day in known["days"])),

@@ -1,10 +1,8 @@
-"""Producers by cause: the advice once, a line for each, and the same groups in every rendering."""
+"""Producers by cause: the advice once, a line for each, and the same groups everywhere."""
 
 import re
 
-import pytest
-
-from spark_reports.render import html, markdown, producers
+from spark_reports.render import html, producers
 from spark_reports.report import causes
 from spark_reports.report.headline import details
 from tests.spark_reports import reports
@@ -12,7 +10,6 @@ from tests.spark_reports.pure.test_notices import notices
 
 SECONDS = "timestamps are in seconds"
 TOO_OLD = "timestamps are older than the limit"
-RENDERERS = [html.render, markdown.render]
 
 
 def with_two_causes():
@@ -59,8 +56,7 @@ def test_causes_add_up_to_all_rejected_records():
         assert [cause.records for cause in found] == sorted((c.records for c in found), reverse=True)
 
 
-@pytest.mark.parametrize("render", RENDERERS)
-def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed(render):
+def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed():
     """It was once 43 in the headline, 40 on the page and 15 in Markdown."""
     report = fleet(50)
     for row in report["reasons"]:
@@ -68,7 +64,7 @@ def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed(rend
             row |= {"records": 400_000, "producers": 43}
     report["producers_omitted"] = {"count": 36, "records": 9_000, "rejected_records": 5_000}
     assert "timestamps are older than the limit, from 43 producers" in " ".join(details(report))
-    shown = " ".join(re.sub("<.*?>", "", render(report)).split())
+    shown = " ".join(re.sub("<.*?>", "", html.render(report)).split())
     assert shown.count("400,000 records, 42% of all that were rejected, from 43 producers") == 2
 
 
@@ -94,21 +90,17 @@ def test_a_producer_with_two_causes_is_in_both_groups_with_the_records_of_each()
 
 def test_the_page_has_the_evidence_of_a_producer_with_two_causes_once():
     page = html.render(with_two_causes())
-    assert page.count('<strong class="client">billing-nightly</strong>') == 2
+    assert page.count('<span class="client">billing-nightly</span>') == 2
     assert page.count("To the owner of billing-nightly") == 1
     assert f"Most of its rejected records have another cause: {SECONDS}." in page
     assert f"Its causes, by records: 152,472 {SECONDS}; 76,236 {TOO_OLD}." in page
 
 
-@pytest.mark.parametrize("render", RENDERERS)
-def test_the_advice_stands_once_for_each_cause_and_not_for_each_producer(render):
-    report = fleet(50)
-    text = re.sub(r"<pre>.*?</pre>", "", render(report), flags=re.DOTALL)
-    head = text.split("## Why")[0]
-    if render is html.render:
-        head = text[text.index('id="producers"') : text.index('id="drift"')]
-    assert head.lower().count("multiply by 1,000") == 1
-    assert head.count("svc-1") >= 1
+def test_the_advice_stands_once_for_each_cause_and_not_for_each_producer():
+    text = re.sub(r"<pre>.*?</pre>", "", html.render(fleet(50)), flags=re.DOTALL)
+    groups = text[text.index('id="producers"') : text.index('id="drift"')]
+    assert groups.lower().count("multiply by 1,000") == 1
+    assert groups.count("svc-1") >= 1
 
 
 def test_a_group_names_its_share_of_all_rejected_records_and_its_producers():
@@ -116,8 +108,7 @@ def test_a_group_names_its_share_of_all_rejected_records_and_its_producers():
     rejected = sum(producer["rejected_records"] for producer in report["producers"])
     text = of(SECONDS, report).in_words(rejected)
     assert text == "228,708 records, 24% of all that were rejected, from 1 producer"
-    for render in RENDERERS:
-        assert text in " ".join(re.sub("<.*?>", "", render(report)).split())
+    assert text in " ".join(re.sub("<.*?>", "", html.render(report)).split())
 
 
 def test_a_line_has_the_name_the_records_the_share_and_since_when():
@@ -130,7 +121,7 @@ def test_a_line_has_the_name_the_records_the_share_and_since_when():
 
 def test_a_large_group_shows_its_worst_producers_and_opens_to_the_others():
     page = html.render(fleet(50))
-    assert page.count('<strong class="client">svc-') == 50
+    assert page[page.index('id="producers"') : page.index('id="drift"')].count('class="client">svc-') == 50
     rest = 25 - producers.LINES_SHOWN
     more = f"<summary>{rest} more producers with this cause: [\\d,]+ records</summary>"
     assert len(re.findall(more, page)) == 2
@@ -144,10 +135,9 @@ def test_the_page_says_how_many_producers_it_counts_and_does_not_list():
     )
 
 
-@pytest.mark.parametrize("render", [html.render, markdown.render])
-def test_what_the_platform_can_do_stands_beside_the_fix_and_in_no_letter(render):
+def test_what_the_platform_can_do_stands_beside_the_fix_and_in_no_letter():
     report = reports.fixed()
-    assert "Platform: raise the topic's message.timestamp.before.max.ms" in render(report).replace(
+    assert "Platform: raise the topic's message.timestamp.before.max.ms" in html.render(report).replace(
         "&#x27;", "'"
     )
     assert not any("raise the topic" in text for text in notices(report))

@@ -151,7 +151,7 @@ def test_render_makes_each_form_from_a_report(name, starts, tmp_path, capsys):
         ("{", "is not JSON"),
         ("[]", "not a report made by spark_reports"),
         ('{"report": "daily", "version": 99}', "version 99"),
-        ('{"report": "daily", "version": 2}', "is not of its form (KeyError: 'first_day')"),
+        ('{"report": "daily", "version": 2}', "is not of its form (KeyError: 'totals')"),
         ('{"report": "daily", "version": 2, "first_day": []}', "but is not of its form ("),
     ],
 )

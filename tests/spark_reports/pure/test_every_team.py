@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_reports.render import html, index, markdown
+from spark_reports.render import html, index
 from spark_reports.report import gates, history
 from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_teams import folder, latest
@@ -31,7 +31,6 @@ def test_in_audit_the_totals_are_of_all_producers_and_not_of_the_listed_ones():
     page = Page(html.render(report)).words
     assert "What rules in audit would reject: 80,000 records of 80 producers" in page
     assert "And 30,000 more records, 30 more producers, not listed." in page
-    assert "In all: 80,000 records of 80 producers." in markdown.render(report)
     for gate in ("would_reject_records>79999", "would_reject_producers>79"):
         assert gates.parse(gate).tripped_by(report) is not None
 
@@ -132,9 +131,9 @@ def test_who_is_repaired_is_named_on_the_page_for_its_team_and_in_its_text():
         "77,303 records of 2 producers were repaired; most came from t00-sensor: timestamps are in "
         in (report["details"][0])
     )
-    for text in (Page(html.render(report)).words, markdown.render(report).replace("\\", "")):
-        for part in ("77,303 records of 2 producers", "t00-sensor", "sensors", "in microseconds", "70,000"):
-            assert part in text
+    shown = Page(html.render(report)).words
+    for part in ("77,303 records of 2 producers", "t00-sensor", "sensors", "in microseconds", "70,000"):
+        assert part in shown
     assert "Repaired: 77,293 records of 1 producer" in of_team(report, "T00")
     assert "t01-app" not in of_team(report, "T00")
     sensor = latest(report, "T00")

@@ -1,10 +1,8 @@
-"""Every rendering lists likely mistakes apart from records that a newer broker would reject."""
+"""The page lists likely mistakes apart from records that a newer broker would reject."""
 
 import copy
 
-import pytest
-
-from spark_reports.render import html, markdown
+from spark_reports.render import html
 from spark_reports.report import words
 from spark_reports.report.headline import details
 from tests.spark_reports.pure.test_notices import notices
@@ -33,17 +31,15 @@ def with_rows(*rows):
     return report | {"would_reject": list(rows), "producers": []}
 
 
-@pytest.mark.parametrize("render", [html.render, markdown.render])
-def test_the_page_has_a_section_for_each(render):
-    text = render(with_rows(AHEAD, ROW))
+def test_the_page_has_a_section_for_each():
+    text = html.render(with_rows(AHEAD, ROW))
     audit, behind = text.index(IN_AUDIT), text.index(BEHIND)
     assert audit < text.index("too-early", audit) < behind < text.index("in-seconds")
     assert "no version of Kafka does by itself" in text
 
 
-@pytest.mark.parametrize("render", [html.render, markdown.render])
-def test_the_section_is_left_out_where_nothing_is_far_behind(render):
-    assert BEHIND not in render(with_rows(AHEAD))
+def test_the_section_is_left_out_where_nothing_is_far_behind():
+    assert BEHIND not in html.render(with_rows(AHEAD))
 
 
 def test_the_owners_text_names_no_version_of_kafka():

@@ -3,7 +3,7 @@
 import pytest
 
 from spark_reports.render import html, index, pages
-from spark_reports.render.owners import producer_id
+from spark_reports.render.places import producer_id
 from spark_reports.report import links, teams
 from tests.spark_reports import browser, keyboard, reports
 from tests.spark_reports.pure.test_teams import folder

@@ -7,9 +7,9 @@ import pytest
 from spark_reports.cli import main
 from spark_reports.commands.publishing import Publication
 from spark_reports.exits import UsageError
-from spark_reports.render import html, index, markdown
-from spark_reports.render.owners import producer_id
+from spark_reports.render import html, index
 from spark_reports.render.pages import pages as pages_of
+from spark_reports.render.places import producer_id
 from spark_reports.report import history, links, teams
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import TAGS, Page
@@ -202,7 +202,3 @@ def test_a_year_is_a_small_page():
     }
     facts = dict(sorted(facts.items())[-400:])
     assert len(index.render(facts).encode()) <= html.MAX_BYTES
-
-
-def test_markdown_has_no_links():
-    assert "](" not in markdown.render(reports.complete())

@@ -1,4 +1,4 @@
-"""Every rendering names the missing parts of a log one by one."""
+"""The page names the missing parts of a log one by one."""
 
 import copy
 from datetime import date
@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 from spark_reports.log.completeness import Evidence, State, completeness
-from spark_reports.render import html, markdown
+from spark_reports.render import html
 from spark_reports.report import missing
 from tests.spark_reports.reports import fixed
 
@@ -75,9 +75,8 @@ def test_a_complete_log_has_no_sentences():
     assert missing.sentences(fixed()["log"]) == []
 
 
-@pytest.mark.parametrize("render", [html.render, markdown.render])
-def test_every_rendering_names_what_is_missing(render):
-    text = render(
+def test_the_page_names_what_is_missing():
+    text = html.render(
         with_log(
             silent=[KILLED],
             unheard=[
@@ -86,7 +85,7 @@ def test_every_rendering_names_what_is_missing(render):
             gaps=[GAP],
         )
     )
-    shown = " ".join(text.replace("\\", "").split())
+    shown = " ".join(text.split())
     for part in (
         "px-2",
         "stopped reporting after",

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from spark_reports.render import html
-from spark_reports.render.owners import producer_id
 from spark_reports.render.pages import of_team, pages
+from spark_reports.render.places import producer_id
 from spark_reports.report import files, links, teams
 from spark_reports.report.headline import rejected_records
 from tests.spark_reports import reports

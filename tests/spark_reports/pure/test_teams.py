@@ -12,7 +12,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.log.completeness import Evidence
 from spark_reports.render import html, markdown, sheet
 from spark_reports.render import teams as render
-from spark_reports.render.owners import producer_id
+from spark_reports.render.places import producer_id
 from spark_reports.report import day, files, links, owners, teams
 from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS

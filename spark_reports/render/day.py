@@ -1,0 +1,225 @@
+"""The page of a day: whom to talk to, pictures of the day and the week, and the sections."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Final
+
+from spark_reports.log.completeness import State
+from spark_reports.render import clients, compared, lists, owners, producers, worst
+from spark_reports.render.parts import (
+    Balance,
+    Bullets,
+    Content,
+    Days,
+    Group,
+    Hours,
+    Links,
+    Page,
+    Paragraph,
+    Parts,
+    Proof,
+    Section,
+    Text,
+)
+from spark_reports.report import history, links, missing, words
+from spark_reports.report.causes import KINDS
+from spark_reports.report.headline import bad_and_good, sent_again_records
+from spark_reports.report.shape import Report
+
+_TEXT_CHARS: Final = 2_000
+_PROOF_NAMES: Final = {
+    State.COMPLETE: "Log complete",
+    State.COMPLETE_IN_PART: "The log covers only part of the time",
+    State.INCOMPLETE: "Log incomplete: numbers are at least these",
+}
+_PROOF_LOOKS: Final = {
+    State.COMPLETE: "complete",
+    State.COMPLETE_IN_PART: "partly",
+    State.INCOMPLETE: "incomplete",
+}
+_DIRECTIONS: Final = {
+    "better": "better than usual",
+    "worse": "worse than usual",
+    "as_usual": "as usual",
+}
+_LABELS: Final = ("00", "06", "12", "18", "24")
+
+
+def page(report: Report, rows: int) -> Page:
+    """The page with at most `rows` rows of each table."""
+    first = [text for text in (bad_and_good(report["totals"]), report["kafka_4"]["sentence"]) if text]
+    unfinished = Paragraph("The day is not over: numbers so far.", "soft")
+    return of_report(
+        report,
+        report["headline"],
+        [
+            *[Paragraph(words.short(text, _TEXT_CHARS)) for text in first],
+            None if report["is_over"] else unfinished,
+            _proof(report),
+        ],
+        _sections(report, rows, first),
+        neighbours(report),
+    )
+
+
+def of_report(report: Report, headline: str, head: Parts, sections: Parts, nav: Links | None) -> Page:
+    """A page of this report: its day, or a part of it."""
+    days, headline = _days(report), words.short(headline, _TEXT_CHARS)
+    title, kicker = f"tsproxy {days}: {headline}", f" daily report · {days} · UTC"
+    return Page(title, kicker, headline, head, sections, _foot(report), nav)
+
+
+def _sections(report: Report, rows: int, head: Sequence[str]) -> Parts:
+    """The sections. `head`: the sentences that stand at the head of the page already."""
+    totals, trend = report["totals"], report["trend"]
+    affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
+    changed = words.many(len(trend["changes"]), "producer") if trend else ""
+    refused = report["refused_by_kafka_4"]
+    topics = report["topics_omitted"]["count"] + len(report["topics"])
+    past = [report["history"]["sentence"]] if report["history"] else []
+    told = [words.short(text, _TEXT_CHARS) for text in [*report["details"], *past] if text not in head]
+    known = sum(1 for producer in report["producers"] if producer["known"])
+    pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
+    return [
+        Section("talk", "Whom to talk to", worst.first(report, rows), has_head=False),
+        Group("", pictures, "pictures") if pictures else None,
+        _balance(report),
+        Section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
+        owners.owners(report, rows),
+        Section("days", "The worst producers, day by day", worst.strips(report, rows)),
+        Section("drift", "How far timestamps were off", compared.drift(report)),
+        _closed("words", "The day in words", [Paragraph(text) for text in told]),
+        _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
+        _closed("whatif", compared.what_if_title(report), compared.what_if(report)),
+        *clients.sections(
+            *(totals, report["would_reject"], report["repaired"], totals["records_repaired"], rows),
+            is_closed=True,
+        ),
+        _closed(
+            "refused",
+            "Clients that Kafka 4 refuses by their protocol: "
+            + words.many(len(words.clients(refused)), "client"),
+            clients.refused_by_kafka_4(refused, rows),
+        ),
+        _closed(
+            "reasons",
+            f"Why records were rejected: {words.many(len(report['reasons']), 'reason')}",
+            lists.reasons(report),
+        ),
+        _closed(
+            "topics",
+            f"Topics and their limits: {words.many(topics, 'topic')}",
+            lists.topics(report, rows),
+        ),
+        _closed(
+            "rules",
+            f"Rules in force and waivers: {words.many(len(report['rules']), 'row')}",
+            lists.rules(report, rows),
+        ),
+        _closed(
+            "log",
+            f"The log behind this report: {words.many(report['log']['lines'], 'line')}",
+            lists.log_quality(report),
+        ),
+        Section("known", f"Known, and worked at: {words.many(known, 'producer')}", worst.known(report, rows)),
+    ]
+
+
+def _closed(name: str, title: str, content: Parts) -> Section:
+    return Section(name, title, content, is_closed=True)
+
+
+def _proof(report: Report) -> Proof:
+    state = missing.state(report["log"])
+    sentences: Parts = [
+        Paragraph(words.short(report["log"]["sentence"], _TEXT_CHARS)),
+        Bullets(missing.in_short(report["log"]), "missing soft"),
+    ]
+    return Proof(_PROOF_LOOKS[state], _PROOF_NAMES[state], sentences)
+
+
+def _by_hour(report: Report) -> Hours | None:
+    """Rejected records by hour and cause; None without rejections."""
+    rows = report["cause_hours"]
+    sums = [sum(hour) for hour in zip(*(row["rejected_records"] for row in rows), strict=True)]
+    most = max(sums, default=0)
+    if not most:
+        return None
+    busiest = words.moment(report, f"{report['hours'][sums.index(most)]}:00")
+    is_one_day = report["first_day"] == report["last_day"]
+    kinds = [row["kind"] if row["kind"] in KINDS else "others" for row in rows]
+    return Hours(
+        f"Rejected by hour: most at {busiest}, {words.count(most)}",
+        [(kind, KINDS[kind], row["rejected_records"]) for kind, row in zip(kinds, rows, strict=True)],
+        _LABELS if is_one_day else (report["first_day"], report["last_day"]),
+    )
+
+
+def _week(report: Report) -> Days | None:
+    """The share of rejected records of each of eight days, on a scale of their own; None without a rollup."""
+    past = report["history"]
+    if past is None:
+        return None
+    most = max((history.share(day) for day in past["days"]), default=0) or 1.0
+    bars = [
+        (
+            words.short(day["day"], 10),
+            history.in_words(day) if day["records"] else "–",
+            history.share(day) / most,
+            None if day["is_compared"] else history.reason(day),
+        )
+        for day in past["days"]
+    ]
+    return Days(f"Rejected by day: {_DIRECTIONS.get(past['direction'], 'not compared')}", bars)
+
+
+def _balance(report: Report) -> Balance:
+    """The outcomes of checked records, whose sum they are."""
+    totals = report["totals"]
+    parts = [
+        (totals["records_accepted"], "accepted", "accepted"),
+        (totals["records_repaired"], "repaired", "repaired"),
+        (totals["records_rejected"], "rejected by tsproxy", "ours"),
+        (totals["records_broker_rejected"], "rejected by the broker", "broker"),
+        (totals["records_unconfirmed"], "unconfirmed", "unconfirmed"),
+    ]
+    again = words.many(sent_again_records(totals), "record")
+    note = f"Not counted: {again} that failed with an error that most producers retry."
+    return Balance(
+        totals["records_judged"],
+        [part for part in parts if part[0]],
+        note if sent_again_records(totals) else "",
+    )
+
+
+def neighbours(report: Report) -> Links | None:
+    """Links to the report of the day before, to that of the day after, and to all days; None without any."""
+    known = report["links"]
+    if known is None:
+        return None
+    named = (
+        ("Day before", known["day_before"]),
+        ("Day after", known["day_after"]),
+        ("All days", known["index"]),
+    )
+    shown = [Text(name, link=links.relative(link)) for name, link in named if links.relative(link)]
+    return Links("Other reports", shown) if shown else None
+
+
+def _foot(report: Report) -> Content:
+    """When the page was made, and links to the files beside it: report.json (latest.json of a team) and
+    report.csv."""
+    made, known = report["generated_ts"], report["links"]
+    exact, sheet = (links.relative(known[key]) if known else None for key in ("json", "csv"))
+    return (
+        f"Made {made[:10]} {made[11:16]} UTC. Exact numbers of everything shown: ",
+        Text(exact, link=exact) if exact else "report.json",
+        ". ",
+        ("For a spreadsheet: ", Text("report.csv", link=sheet), ".") if sheet else None,
+    )
+
+
+def _days(report: Report) -> str:
+    first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
+    start = f"{first:%A}, {first.day} {first:%B %Y}"
+    return start if first == last else f"{start} to {last.day} {last:%B %Y}"

@@ -1,0 +1,40 @@
+"""The names of teams, topics and producers, each with a link if its place is on this page or on another."""
+
+from spark_reports.render.parts import Content, Text
+from spark_reports.report import links, teams, words
+from spark_reports.report.shape import Producer, Report
+from spark_reports.report.topics import has_page
+
+
+def team_link(report: Report, team: str | None) -> Text:
+    """A team's name, and a link to its page if there is one."""
+    folder = links.relative(report["links"]["teams"]) if report["links"] else None
+    page = f"{folder}/{teams.folder_of(team)}/{teams.page_of(report['last_day'])}" if folder else None
+    return Text(words.team(team), "soft" if team is None else "team", page)
+
+
+def topic_link(report: Report, topic: str) -> Content:
+    """A topic's name, and a link to its page if there is one."""
+    pages = report["links"]["pages"] is True if report["links"] else False
+    has_link = pages and any(row["topic"] == topic and has_page(row) for row in report["topics"])
+    name = words.short(topic, 60)
+    return Text(name, link=links.page(topic)) if has_link else name
+
+
+def producer_link(producer: Producer, *, is_here: bool) -> Text:
+    """The producer's name, and a link to its place if that is on this page."""
+    return Text(words.application(producer, 60), "name", f"#{producer_id(producer)}" if is_here else None)
+
+
+def producer_id(producer: Producer) -> str:
+    return links.anchor("producer", producer["client_id"], producer["principal"])
+
+
+def topic_id(topic: str) -> str:
+    return links.anchor("topic", topic)
+
+
+def channel(text: str | None) -> Content:
+    """A channel: a link for a mail address or an address with https, a text for anything else."""
+    shown, link = words.short(text or "–", 80), links.channel_link(text)
+    return Text(shown, "name", link) if link else shown

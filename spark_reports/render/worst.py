@@ -1,0 +1,139 @@
+"""Tables of the worst producers: whom to talk to, their eight days, and those whose mistake is known.
+
+On a day on which rules are in audit, one talks to the producers whose records would be rejected.
+"""
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Final
+
+from spark_reports.render import places, producers
+from spark_reports.render.parts import Below, Content, Paragraph, Parts, Spark, Table, Text, mistake
+from spark_reports.report import words
+from spark_reports.report.shape import Producer, Report, WouldReject
+
+WHAT_TO_DO: Final = "Mistake, and what to do"
+_FIRST: Final = 5
+_FIRST_ON_PHONES: Final = 3
+"""The rows of the first screen. The style sheet hides the others on narrow screens."""
+_STRIPS: Final = 20
+
+
+def first(report: Report, here: int) -> Parts:
+    """The worst producers, and how many more there are. If nothing was rejected, those of which records would
+    be."""
+    if shown := [producer for producer in report["producers"] if not producer["known"]][:_FIRST]:
+        affected = report["totals"]["producers_affected"]
+        return [talk(report, shown, here), *_more(affected, len(shown), "producers")]
+    rows = [
+        (
+            places.team_link(report, largest["team"]),
+            Text(words.application(largest, 60), "name"),
+            mistake(largest["cause"], largest["fix"]),
+            words.rule(largest["rule"]),
+            records,
+        )
+        for largest, records in would_reject(report)[:_FIRST]
+    ]
+    table = Table("talk", ("Team", "Producer", WHAT_TO_DO, "By", "#Would be rejected"), rows)
+    has_teams, more = report["owners"] is not None, report["totals"]["would_reject_producers"]
+    return [_by_team(table, has_teams=has_teams), *_more(more, len(rows), "watched")] if rows else []
+
+
+def would_reject(report: Report) -> list[tuple[WouldReject, int]]:
+    """The clients with records that would be rejected: the row with most of them, and all their records. The
+    client with most is the first; records far behind the clock are left out."""
+    clients: dict[tuple[str | None, str | None], list[WouldReject]] = {}
+    for row in words.far_behind(report["would_reject"])[1]:
+        clients.setdefault((row["client_id"], row["principal"]), []).append(row)
+    counts = [
+        (max(rows, key=itemgetter("records")), sum(row["records"] for row in rows))
+        for rows in clients.values()
+    ]
+    return sorted(counts, key=lambda client: -client[1])
+
+
+def _more(affected: int, shown: int, section: str) -> Parts:
+    """How many producers a wide and a narrow first screen leave out, as links to their section."""
+    left = {"wide": affected - shown, "narrow": affected - min(shown, _FIRST_ON_PHONES)}
+    return [
+        Paragraph(Text(f"And {words.count(n)} more", link=f"#{section}"), f"more {kind}", is_of_page=True)
+        for kind, n in left.items()
+        if n > 0
+    ]
+
+
+def _by_team(table: Table, *, has_teams: bool) -> Table:
+    """The table, or without its first column, of teams."""
+    rows = [cells[1:] for cells in table.rows]
+    return table if has_teams else Table(table.kind, table.heads[1:], rows)
+
+
+def talk(report: Report, shown: Sequence[Producer], here: int, *, has_teams: bool = True) -> Table:
+    """The table of these producers; the first `here` of them have a place on the page."""
+    rows = [
+        (
+            places.team_link(report, producer["team"]),
+            places.producer_link(producer, is_here=number < here),
+            _mistake(producer),
+            words.since(report, producer),
+            (words.count(producer["rejected_records"]), Below(_part(producer))),
+        )
+        for number, producer in enumerate(shown)
+    ]
+    heads = ("Team", "Producer", WHAT_TO_DO, "Since", "#Rejected")
+    return _by_team(Table("talk", heads, rows), has_teams=has_teams and report["owners"] is not None)
+
+
+def _mistake(producer: Producer) -> Content:
+    first = producer["reasons"][:1]
+    return mistake(first[0]["cause"], first[0]["fix"]) if first else "–"
+
+
+def _part(producer: Producer) -> str:
+    share = words.share(producer["rejected_records"], producer["records"])
+    bad = f"{words.count(producer['bad_records'])} bad, " if producer["collateral_records"] else ""
+    return f"{bad}{share} of what it sent"
+
+
+def strips(report: Report, here: int) -> Parts:
+    """Eight days of the worst producers, by team, all on one scale, so that a line that fell is seen; nothing
+    if no day before is known."""
+    worst = list(enumerate(report["producers"][:_STRIPS]))
+    known = [(number < here, producer) for number, producer in worst if producer["week"]]
+    if not known:
+        return []
+    most = max(records or 0 for _, producer in known for records in producer["week"])
+    known.sort(key=lambda place: (place[1]["team"] is None, place[1]["team"] or ""))
+    rows = [
+        (
+            places.team_link(report, producer["team"]),
+            places.producer_link(producer, is_here=is_here),
+            Spark([records or 0 for records in producer["week"]], producers.counts(producer["week"]), most),
+            producer["rejected_records"],
+        )
+        for is_here, producer in known
+    ]
+    scale = (
+        f"Rejected records, {producers.span(report, known[0][1]['week'])}, all on one scale: a whole bar is "
+        f"{words.count(most)}."
+    )
+    heads = ("Team", "Producer", "Eight days", "#Rejected")
+    table = _by_team(Table("strips", heads, rows), has_teams=report["owners"] is not None)
+    return [Paragraph(scale, "soft note"), table]
+
+
+def known(report: Report, rows: int) -> Parts:
+    """The producers at whose mistake somebody works. They stand at the foot of the page alone."""
+    shown = [
+        (
+            places.producer_link(producer, is_here=True),
+            "; ".join(dict.fromkeys(reason["cause"] for reason in producer["reasons"])),
+            producer["known"]["until"],
+            words.short(producer["known"]["ticket"] or "–", 80),
+            producer["rejected_records"],
+        )
+        for producer in report["producers"]
+        if producer["known"]
+    ]
+    return [Table("watched", ("Producer", "Mistake", "Known until", "Ticket", "#Rejected"), shown[:rows])]
