@@ -27,16 +27,12 @@ from spark_reports.report.headline import bad_and_good, sent_again_records
 from spark_reports.report.shape import Report
 
 _TEXT_CHARS: Final = 2_000
-_PROOF_NAMES: Final = {
-    State.COMPLETE: "Log complete",
-    State.COMPLETE_IN_PART: "The log covers only part of the time",
-    State.INCOMPLETE: "Log incomplete: numbers are at least these",
+_PROOFS: Final = {
+    State.COMPLETE: ("complete", "Log complete"),
+    State.COMPLETE_IN_PART: ("partly", "The log covers only part of the time"),
+    State.INCOMPLETE: ("incomplete", "Log incomplete: numbers are at least these"),
 }
-_PROOF_LOOKS: Final = {
-    State.COMPLETE: "complete",
-    State.COMPLETE_IN_PART: "partly",
-    State.INCOMPLETE: "incomplete",
-}
+"""The look and the name of the mark."""
 _DIRECTIONS: Final = {
     "better": "better than usual",
     "worse": "worse than usual",
@@ -130,12 +126,11 @@ def _closed(name: str, title: str, content: Parts) -> Section:
 
 
 def _proof(report: Report) -> Proof:
-    state = missing.state(report["log"])
     sentences: Parts = [
         Paragraph(words.short(report["log"]["sentence"], _TEXT_CHARS)),
         Bullets(missing.in_short(report["log"]), "missing soft"),
     ]
-    return Proof(_PROOF_LOOKS[state], _PROOF_NAMES[state], sentences)
+    return Proof(*_PROOFS[missing.state(report["log"])], sentences)
 
 
 def _by_hour(report: Report) -> Hours | None:

@@ -42,7 +42,7 @@ def _lines(report: Report) -> Iterator[str]:
     for name, measure in gates.MEASURES.items():
         yield from _gauge(name, f"The measure {name} of gates.", [({}, measure(report))])
     state = missing.state(report["log"])
-    states = [({"state": each.value}, float(each is state)) for each in State]
+    states = [({"state": known.value}, float(known is state)) for known in State]
     yield from _gauge("log_state", "1 for the state of the decision log.", states)
     yield from _gauge("records", "Records judged, by outcome.", _outcomes(report["totals"], {}))
     by_topic = [
@@ -63,7 +63,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _outcomes(counts: Counts, labels: Mapping[str, str]) -> list[_Sample]:
     numbers = {name: value for name, value in counts.items() if isinstance(value, int)}
-    return [({**labels, "outcome": each}, numbers[f"records_{each}"]) for each in _OUTCOMES]
+    return [({**labels, "outcome": name}, numbers[f"records_{name}"]) for name in _OUTCOMES]
 
 
 def _gauge(name: str, meaning: str, samples: Iterable[_Sample]) -> Iterator[str]:

@@ -47,7 +47,7 @@ def _rejected(report: Report) -> Iterator[dict[str, object]]:
         topics = " ".join(topic["topic"] for topic in producer["topics"])
         for reason in producer["reasons"]:
             yield {**_client(producer), **reason, "topics": topics, "outcome": "rejected"}
-    listed = sum(each["rejected_records"] for each in report["producers"])
+    listed = sum(producer["rejected_records"] for producer in report["producers"])
     yield from _rest("rejected", rejected_records(report["totals"]) - listed)
 
 

@@ -54,6 +54,10 @@ def hostile(text):
             example |= {"topic": text, "error_message": text, "client_address": text}
     for row in [*report["would_reject"], *report["trend"]["changes"]]:
         row |= {"client_id": text, "principal": text}
+    for row in [*report["producers"], *report["would_reject"], *report["owners"]["teams"]]:
+        row["team"] = text
+    for row in report["owners"]["teams"]:
+        row["channel"] = text
     for row in report["would_reject"]:
         row |= {"topic": text, "rule": text, "waiver": text}
     for row in report["rules"]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.render import html, markdown, sheet
+from spark_reports.render import html, sheet
 from spark_reports.report import owners, words
 from tests.spark_reports import reports, rolled
 from tests.spark_reports.pure.test_html import TAGS, Page
@@ -296,30 +296,6 @@ def test_no_other_channel_becomes_a_link_even_in_a_report_from_somewhere(channel
     assert {link for link in page.links if not link.startswith("#")} == {"mailto:payments@example.com"}
     assert page.tags <= TAGS
     assert page.attributes == Page(html.render(owned())).attributes
-
-
-def hostile_owned(text):
-    """The fixed report, of which hostile text is the name of a client, a team and a channel."""
-    report = owned(reports.hostile(text))
-    for row in report["owners"]["teams"]:
-        row |= {"team": text, "channel": text, "producers": 1}
-    for each in [*report["producers"], *report["would_reject"]]:
-        each["team"] = text
-    return report
-
-
-@pytest.mark.parametrize("text", [*reports.HOSTILE, "\u2066\u202d" * 5_000, "=cmd()", "../../etc/passwd"])
-def test_hostile_teams_do_nothing_in_any_form(text):
-    report = hostile_owned(text)
-    page = Page(html.render(report))
-    assert page.tags <= TAGS
-    assert (page.open, page.crossed) == ([], [])
-    for rendered in (html.render(report), markdown.render(report)):
-        assert {character for character in rendered if not character.isprintable()} <= {"\n", "\xa0"}
-    assert "://" not in markdown.render(report)
-    assert not re.search(r"(?<!\\)<", markdown.render(report))
-    for row in sheet.render(report).splitlines():
-        assert row.isprintable()
 
 
 def test_the_sheet_names_the_team():

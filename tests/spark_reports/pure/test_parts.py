@@ -146,7 +146,7 @@ def test_hostile_text_is_text_in_markdown_and_breaks_no_table(text):
 
 
 @pytest.mark.parametrize("render", [html.render, markdown.render])
-@pytest.mark.parametrize("text", [*reports.HOSTILE, "\u2066\u202d" * 5_000, "x" * 10_000])
+@pytest.mark.parametrize("text", [*reports.HOSTILE, "\u2066\u202d" * 5_000, "x" * 10_000, "../../etc/passwd"])
 def test_hostile_text_is_printable_and_short_on_the_page_and_in_markdown(render, text):
     """A bidirectional control would turn around the text after it."""
     rendered = render(reports.hostile(text))
