@@ -29,7 +29,6 @@ TAGS = {
         "span",
         "b",
         "i",
-        "strong",
         "code",
     ),
     *("table", "thead", "tbody", "tr", "th", "td", "details", "summary"),
@@ -134,11 +133,14 @@ def test_an_example_has_no_text_that_says_nothing():
     assert "Timestamp 7 is out of range" in html.render(report)
 
 
-def test_a_name_breaks_after_its_signs_and_not_within_a_word():
-    """A topic was shown as `synthetic.mistake` and `s`."""
-    report = reports.fixed()
-    report["producers"][0]["topics"][0]["topic"] = "synthetic.mistakes_of<b>"
-    assert "synthetic.<wbr>mistakes_<wbr>of&lt;b&gt;" in html.render(report)
+def test_a_topic_has_its_worst_producers_its_own_limits_and_others():
+    shown = Page(html.render(reports.fixed())).words
+    assert "Rejected most: orders-replay 87,213, kiosk-clock 12,895, attachments 4,346." in shown
+    oldest = "and the records that each limit would reject: 1 s"
+    for text in (f"Oldest allowed, {oldest} 111,272", f"Oldest allowed (now unlimited), {oldest} 90,696"):
+        assert text in shown
+    assert "; 7 d (its own) 87,213" in shown
+    assert "Newest allowed, and the records that each limit would reject: 1 h (its own) 12,895" in shown
 
 
 def of_two_sides():

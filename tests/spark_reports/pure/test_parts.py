@@ -39,7 +39,11 @@ LINES += '<div class="opened" id="place"><p>Told.</p></div></details></div>'
 TABLE = "| name | records |\n| --- | --- |\n| {} | 1,000 |"
 KINDS = {
     "text": (Paragraph("a<b | c"), "<p>a&lt;b | c</p>", "a&lt;b &#124; c"),
-    "looks": (Paragraph(Text("a.b", "name"), "soft"), '<p class="soft"><span class="name">a.<wbr>b</', "a.b"),
+    "looks": (
+        Paragraph(Text("a.b_c", "name"), "soft"),
+        '<p class="soft"><span class="name">a.<wbr>b_<wbr>c</',
+        "a.b\\_c",
+    ),
     "link": (Paragraph(Text("a", link="b.html")), '<p><a href="b.html">a</a></p>', "a"),
     "number": (Paragraph((1_000, Below("of 2"))), '<p>1,000<div class="soft">of 2</div></p>', "1,000 (of 2)"),
     "other words": (Paragraph(Text("a", "b", in_markdown="more")), "<p><b>a</b></p>", "more"),
