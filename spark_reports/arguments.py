@@ -123,7 +123,8 @@ def add_gates(parser: Arguments, *, is_required: bool = False) -> None:
         default=[],
         required=is_required,
         metavar="GATE",
-        help=f"exit code 3 if it holds, e.g. 'rejected_rate>1%%'; of {', '.join(gates.MEASURES)}",
+        help="exit code 3 if it holds, e.g. 'rejected_rate>1%%'; "
+        + (f"of {', '.join(gates.MEASURES)}" if is_required else "`gate --help` lists the measures"),
     )
 
 

@@ -90,7 +90,7 @@ _ENVELOPE: Final = (
     Field("v", FieldType.INT, "version of this schema", _ALL),
     Field("proxy", FieldType.TEXT, "name of the proxy", _ALL),
     Field("boot", FieldType.TEXT, "one run of one proxy process", _ALL),
-    Field("seq", FieldType.INT, "number of the line in its boot, from 0: a gap is a lost line", _ALL),
+    Field("seq", FieldType.INT, "number of the line in its boot, from 0", _ALL),
     Field("cluster_id", FieldType.TEXT, "id of the Kafka cluster, once known", maybe=_ALL),
 )
 

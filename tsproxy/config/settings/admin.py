@@ -28,8 +28,7 @@ class AdminSettings:
     )
     token: Secret | None = live(
         TOKEN,
-        "Readers must send this token: as a bearer token, or as the password in a browser. Without it "
-        "`/livez` and `/readyz` answer with a status alone, and the other pages with 401.",
+        "Readers must send this token: as a bearer token, or as the password in a browser.",
         default=None,
     )
     tls: ServerTls | None = section(ServerTls, optional="Readers use TLS if this section is present.")

@@ -18,7 +18,7 @@ SESSION_LIMITS: Final = keys_for(
         "other_frame": live(SIZE, "Largest request of any other kind."),
         "share_answer": live(
             SIZE,
-            "Largest answer that the proxy reads, and so holds whole: Metadata, Produce and others.",
+            "Largest answer that the proxy holds whole: Metadata, Produce and others.",
         ),
         "in_flight_requests": live(
             number(1, 1_000_000), "Requests of one connection that wait for an answer."
@@ -43,8 +43,7 @@ SESSION_LIMITS: Final = keys_for(
         ),
         "throttle_ms": live(
             or_word(DURATION, "off"),
-            "How long at most a client waits at a time while the proxy rejects more than 1,000 of its "
-            "batches or 64 MB per second (KIP-219's `throttle_time_ms`).",
+            "The longest time that a throttled client waits (KIP-219's `throttle_time_ms`).",
         ),
     },
 )

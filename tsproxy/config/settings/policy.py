@@ -99,9 +99,9 @@ def _settings() -> Mapping[str, Any]:
         ),
         "inspect_compressed": _optional(
             choice(Inspect),
-            "Which compressed batches are read: `all`; `adaptive`: once a hundred were in order, one of a "
-            "hundred, and the headers of the others; or `auto`: `adaptive` where the broker itself rejects "
-            "all that the proxy would reject, else `all`. Default: `auto`.",
+            "Which compressed batches are read: `all`; `adaptive`: a sample, if the producer is in order; "
+            "`auto`: `adaptive` where the broker rejects all that the proxy would, else `all`. Default: "
+            "`auto`.",
             path="inspect.compressed",
         ),
     }
@@ -124,8 +124,7 @@ CANDIDATE: Final = keys_for(
     {
         "preset": live(
             or_word(choice(Preset), "none"),
-            "Limits that are never enforced: the proxy counts what they would reject. `kafka-4`: the "
-            "topic's limits as a 4.x broker computes them.",
+            "Limits that are never enforced: the proxy counts what they would reject.",
             default=str(DEFAULT_CANDIDATE.preset),
         ),
         **_limits(
@@ -144,8 +143,8 @@ RULE: Final = keys_for(
         "mode": _optional(choice(Mode), "The rule's own mode; without it `policy.mode`."),
         "preset": _optional(
             choice(Preset),
-            "`kafka-4`: the topic's limits as a 4.x broker computes them; `kip-937-draft`: at most an hour "
-            "ahead, rejected in the words of KIP-937's first draft.",
+            "`kafka-4`: the topic's limits as a 4.x broker computes them; `kip-937-draft`: those of "
+            "KIP-937's first draft.",
         ),
         **_limits(
             "The rule's own limit behind the clock.",
@@ -181,13 +180,13 @@ POLICY: Final = keys_for(
     {
         "mode": live(
             choice(Mode),
-            "`enforce` rejects bad batches, `audit` counts what it would reject and forwards it untouched, "
-            "`off` judges nothing. A rule may have its own.",
+            "`enforce` rejects bad batches, `audit` counts and forwards them, `off` judges nothing. A rule "
+            "may have its own.",
         ),
         "limits_from": live(
             choice(LimitsFrom),
-            "`broker`: each topic's own limits; `config`: `policy.defaults` for every topic, also where the "
-            "proxy may not read topics' limits; `stricter`: the narrower of both, for each side.",
+            "`broker`: each topic's own limits; `config`: `policy.defaults` for every topic; `stricter`: the "
+            "narrower of both, for each side.",
         ),
         "clock_tolerance_ms": live(TOLERANCE, "Every limit is wider by this much."),
         "names_unit": live(

@@ -43,8 +43,7 @@ class ClockSettings:
     when_beyond: WhenBeyond = live(
         choice(WhenBeyond),
         "The reaction while it is further: `audit` enforces and repairs nothing until the clock is right "
-        "again, `warn` only logs it. Without `clock.probe`, `audit` needs two witnesses: a step of the "
-        "clock, and brokers' timestamps that are off by as much.",
+        "again, `warn` only logs it.",
         default="audit",
     )
     probe: ClockProbe | None = section(
@@ -127,7 +126,8 @@ class Config:
     admin: AdminSettings = section(AdminSettings)
     log_level: LogLevel = live(
         choice(LogLevel),
-        "The lowest level that is logged; `debug` adds two lines for each connection.",
+        "The lowest level that is logged; `debug` adds two lines for each connection, `warning` leaves out "
+        "normal operation.",
         path="log.level",
         default="info",
     )
