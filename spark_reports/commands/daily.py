@@ -37,10 +37,9 @@ def add(commands: arguments.Commands) -> None:
     parser.add_argument(
         "--store",
         metavar="DIR",
-        help="keep everything there: the table of the lines (DIR/lines), --rollup DIR/rollup, --output "
-        "DIR/reports with a folder for each day, and owners.toml for --owners, if it is there. Earlier days "
-        "for which lines came late, and those that no run has made, are made, too. Without it, --date has up "
-        f"to {arguments.MAX_DAYS} days",
+        help="keep everything there: the table (DIR/lines), --rollup DIR/rollup, --output DIR/reports, and "
+        "owners.toml for --owners. Earlier days for which lines came late, and those that no run has made, "
+        f"are made, too. Without it, --date has up to {arguments.MAX_DAYS} days",
     )
     parser.add_argument(
         "--keep",

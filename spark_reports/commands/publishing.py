@@ -74,8 +74,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "--owners",
         type=arguments.owners_file,
         metavar="FILE",
-        help="TOML that names the team and the channel of client ids, principals and topics: each team gets "
-        "a folder in DIR/teams, DIR being that of --index, else of --output",
+        help="TOML that says which team owns which producers: each team gets a folder in DIR/teams, DIR "
+        "being that of --index, else of --output",
     )
     output.add_argument(
         "--no-addresses",

@@ -21,15 +21,9 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "listeners[]": "",
     "listeners[].tls": "",
     "listeners[].proxy_protocol": "",
-    "policy": "policy:\n"
-    "  mode: audit\n"
-    "  clock_tolerance: 250ms\n"
-    "  name_unit: yes\n"
-    '  help: "Help: https://wiki.example.com/timestamps"',
-    "policy.defaults": "policy:\n"
-    "  limits_from: stricter\n"
-    "  defaults: { message.timestamp.after.max.ms: 10m, no_timestamp: reject, zero: reject }",
-    "policy.candidate": "policy: { candidate: { preset: none, message.timestamp.after.max.ms: 1m } }",
+    "policy": "",
+    "policy.defaults": "",
+    "policy.candidate": "",
     "policy.rules[]": "",
     "policy.waivers[]": "",
     "decisions": "decisions: { retention: { age: 30d, size: 50GiB }, privacy: { addresses: hash } }",

@@ -14,7 +14,7 @@ from tsproxy.model.principals import MappingRule
 
 CIPHERS: Final = (
     "Cipher suites of TLS 1.2, as OpenSSL lists them (`ECDHE+AESGCM:ECDHE+CHACHA20`); without it Python's "
-    "choice. OpenSSL sets the suites of TLS 1.3."
+    "choice."
 )
 """The meaning of `ciphers`, toward brokers and toward clients."""
 

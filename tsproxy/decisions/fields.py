@@ -211,8 +211,8 @@ _TIMES: Final = (
     Field("first_ts", FieldType.INSTANT, "earliest clock of a batch counted here", _C),
     Field("last_ts", FieldType.INSTANT, "latest clock of a batch counted here", _C),
     Field("hist", FieldType.TEXT, "name of the histogram edges", _C, choices=(HISTOGRAM_NAME,)),
-    Field("ahead", FieldType.HISTOGRAM, "[bucket, batches, records] by each batch's largest drift", _C),
-    Field("behind", FieldType.HISTOGRAM, "[bucket, batches, records] by each batch's smallest drift", _C),
+    Field("ahead", FieldType.HISTOGRAM, "by each batch's largest drift", _C),
+    Field("behind", FieldType.HISTOGRAM, "by each batch's smallest drift", _C),
 )
 
 _LIMITS: Final = (

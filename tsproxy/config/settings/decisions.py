@@ -58,20 +58,19 @@ class Decisions:
     )
     interval_ms: int = fixed(
         INTERVAL,
-        "How often counters are written; a process that is killed loses one interval at most.",
+        "How often counters are written.",
         default="1m",
     )
     sync_every_ms: int | None = live(
         or_word(DURATION, "never"),
-        "How often written lines are forced to the disk, in case the machine loses power.",
+        "How often written lines are forced to the disk.",
         path="sync",
         default="10s",
     )
     """With None, the system decides when an open file reaches the disk."""
     rotate_every_ms: int = live(
         FILE_AGE,
-        "A decision file is closed at this age, at most `1d`: reports read files that were opened on a day, "
-        "the day before and the day after.",
+        "A decision file is closed at this age.",
         path="rotate.every",
         default="15m",
     )

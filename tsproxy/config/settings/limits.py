@@ -78,8 +78,7 @@ class ConnectionLimits:
     )
     memory: int = live(
         TOTAL_SIZE,
-        "Memory of all processes together. Near it, no more clients are accepted, then none is read, and at "
-        "last the heaviest connection is closed. Without it 80% of the cgroup's or the machine's memory.",
+        "Memory of all processes together. Without it 80% of the cgroup's or the machine's memory.",
         default=None,
         otherwise=0,
     )

@@ -170,7 +170,7 @@ class ProxyProtocol:
     )
     trusted: tuple[Network, ...] = live(
         CIDR,
-        "The load balancer's addresses. A connection from elsewhere is closed: it could claim any address.",
+        "The load balancer's addresses. A connection from elsewhere is closed.",
         path="from",
         many=True,
     )
@@ -200,9 +200,8 @@ class Listener:
     )
     addresses_in_configs: AddressesInConfigs = live(
         choice(AddressesInConfigs),
-        "How answers of DescribeConfigs and DescribeQuorum, and error texts of AlterConfigs and "
-        "IncrementalAlterConfigs, show addresses of brokers and controllers: `mask` leaves them out, `pass` "
-        "lets administrators see them.",
+        "Whether answers of DescribeConfigs and DescribeQuorum, and error texts of AlterConfigs and "
+        "IncrementalAlterConfigs, lose (`mask`) or keep (`pass`) addresses of brokers and controllers.",
         default="mask",
     )
     place: str = field(compare=False, default="")

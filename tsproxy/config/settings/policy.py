@@ -84,8 +84,8 @@ def _settings() -> Mapping[str, Any]:
         ),
         "on_violation": _optional(
             choice(OnViolation),
-            "Timestamps that are not allowed: `reject` rejects their batch, `repair` converts those plainly "
-            "in another unit and rejects the rest, `stamp` sets the proxy's clock. Default: `reject`.",
+            "Timestamps that are not allowed: `repair` converts those plainly in another unit and rejects "
+            "the rest, `stamp` sets the proxy's clock. Default: `reject`.",
         ),
         "keep_original_time": _optional(
             YES_OR_NO, "Whether a repaired or stamped record gets a header `tsproxy-original-timestamp`."
@@ -128,8 +128,7 @@ CANDIDATE: Final = keys_for(
             default=str(DEFAULT_CANDIDATE.preset),
         ),
         **_limits(
-            "The candidate's own limit behind the clock. Without it, a preset counts records older than "
-            "`3650d` in topics that allow any age.",
+            "The candidate's own limit behind the clock.",
             "The candidate's own limit ahead of the clock.",
         ),
     },

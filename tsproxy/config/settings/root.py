@@ -73,8 +73,8 @@ class DeadLetterSettings:
     max_records: int = live(number(1, 10_000_000), "The same in records.", default="100000")
     unproven: Unproven = live(
         choice(Unproven),
-        "Whether records are copied for a client and a topic for which no broker has accepted a batch within "
-        "a day, in a cluster with an authorizer. With `copy`, clients without rights reach the topic.",
+        "Whether records of clients that are not proven are copied. With `copy`, clients without rights "
+        "reach the topic.",
         default="drop",
     )
 
