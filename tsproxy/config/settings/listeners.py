@@ -170,7 +170,7 @@ class ProxyProtocol:
     )
     trusted: tuple[Network, ...] = live(
         CIDR,
-        "The load balancer's addresses. A connection from elsewhere is closed.",
+        "The load balancer's addresses. A connection from elsewhere is closed: it could claim any address.",
         path="from",
         many=True,
     )
