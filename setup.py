@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import subprocess
+import sysconfig
 from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
@@ -60,6 +61,9 @@ class BuildNative(build_ext):
     def build_extensions(self) -> None:
         if compiler := shlex.split(os.environ.get("CC", "")):
             self.use(compiler)
+        elif "CFLAGS" in os.environ:  # setuptools takes them in place of Python's own, which optimise
+            at = len(shlex.split(sysconfig.get_config_var("CC")))
+            self.compiler.compiler_so[at:at] = OPTIONS
         accepted = [option for option in ALIGNED_JUMPS if self.accepts(option)][:1]
         for extension in self.extensions:
             extension.extra_compile_args += accepted

@@ -111,15 +111,29 @@ def test_each_wheel_of_a_release_passes_the_commands_that_try_it(site: Path) -> 
         run(site, *({"tsproxy": ("-m", "tsproxy")}.get(program, ())), *arguments)
 
 
-def test_as_many_modules_are_compiled_at_once_as_there_are_cores() -> None:
-    """An editable installation initializes the command again, without the options of setup()."""
-    asked = (
-        "import os; from distutils.core import run_setup; dist = run_setup('setup.py', stop_after='init'); "
-        "dist.command_options.clear(); command = dist.get_command_obj('build_ext'); "
-        "command.ensure_finalized(); print(command.parallel == os.cpu_count())"
-    )
-    command = [sys.executable, "-c", f"import setuptools; {asked}"]
-    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == "True\n"
+BUILD_EXT = """
+import setuptools
+from distutils.core import run_setup
+dist = run_setup("setup.py", stop_after="init")
+dist.command_options.clear()  # as in an editable installation, which has none of those of setup()
+command = dist.get_command_obj("build_ext")
+command.build_extension = lambda extension: None
+command.ensure_finalized()
+command.run()
+print(command.parallel, *command.compiler.compiler_so)
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "level"), [({}, "-O3"), ({"CFLAGS": "-g0"}, "-O3"), ({"CFLAGS": "-O1", "CC": "cc"}, "-O1")]
+)
+def test_modules_are_compiled_on_all_cores_and_optimised_whatever_flags_are_set(flags, level) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("CC", "CFLAGS")} | flags
+    command = [sys.executable, "-c", BUILD_EXT]
+    result = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    cores, *options = result.stdout.split()
+    assert int(cores) == os.cpu_count()
+    assert [option for option in options if option.startswith("-O")][-1] == level
 
 
 def test_without_a_compiler_the_build_ends_with_what_to_install(tmp_path: Path) -> None:
