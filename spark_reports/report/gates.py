@@ -32,7 +32,7 @@ MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
         "producers_affected": lambda r: r["totals"]["producers_affected"],
         "would_reject_records": lambda r: r["totals"]["would_reject_records"],
         "would_reject_producers": lambda r: r["totals"]["would_reject_producers"],
-        "clients_refused_by_kafka_4": lambda r: len(words.clients(r["refused_by_kafka_4"])),
+        "clients_refused_by_kafka_4": lambda r: r["kafka_4"]["clients"],
         "corrupt_rate": lambda r: _rate(_quarantined(r), r["log"]["lines"] + _quarantined(r)),
         "lost_lines": lambda r: r["log"]["lost_lines"],
         "missing_intervals": lambda r: r["log"]["missing_intervals"],
