@@ -56,8 +56,8 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
                 kept = kept_days.read(spark, publication.rollup, first, last)
                 _require_same_log(kept, sums, publication.rollup)
             drifts = sums.drifts.unionByName(rollup.left_out(sums.rolled))
-            written = {"hours": rollup.hours(sums.rolled), "producers": rollup.producers(sums.rolled)}
-            for name, rows in (written | {"drift": drifts}).items():
+            written = (rollup.hours(sums.rolled), rollup.producers(sums.rolled), drifts)
+            for name, rows in zip(rollup.TABLES, written, strict=True):
                 rollup.store(rows, publication.rollup, name, first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
             known = rollup.known(spark, publication.rollup, week_before, last)

@@ -29,13 +29,7 @@ from spark_reports.commands.compact import in_words
 from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import remove_before
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
-from spark_reports.exits import (
-    FAILED,
-    GATE_TRIPPED,
-    OK,
-    LinesWouldVanishError,
-    NothingToReportError,
-)
+from spark_reports.exits import FAILED, GATE_TRIPPED, OK, LinesWouldVanishError, NothingToReportError
 from spark_reports.report import files, gates, words
 
 if TYPE_CHECKING:

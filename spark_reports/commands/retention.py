@@ -10,6 +10,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands.publishing import Publication
+from spark_reports.commands.render import FORMATS
 from spark_reports.report import links, teams
 
 if TYPE_CHECKING:
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 LEAST_DAYS: Final = 32
 """Runs look for late lines and missed days so far back, and pages link to the days before."""
 _FACTS: Final = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
-_REPORT: Final = re.compile(rf"report\.(html|md|json|csv|prom)|{links.PAGES.pattern}")
-_TABLES: Final = ("hours", "producers", "drift")
+_REPORT: Final = re.compile(rf"report\.({'|'.join(FORMATS)})|{links.PAGES.pattern}")
 
 
 def remove_before(
@@ -31,6 +31,7 @@ def remove_before(
     from spark_reports.log import folders
     from spark_reports.log.store import Table
     from spark_reports.report import day as evidence
+    from spark_reports.report.rollup import TABLES
 
     known = [_FACTS.fullmatch(name) for name in folders.names(spark, f"{rollup}/days")]
     days = [date.fromisoformat(name[1]) for name in known if name is not None]
@@ -38,8 +39,8 @@ def remove_before(
     team_folders = f"{publication.teams_in.rstrip('/')}/{teams.FOLDER}"
     team_names = folders.names(spark, team_folders) if old else []
     for day in old:
-        for each in (table, *(Table(f"{rollup}/{name}") for name in _TABLES)):
-            each.remove(spark, day)
+        for stored in (table, *(Table(f"{rollup}/{name}") for name in TABLES)):
+            stored.remove(spark, day)
         folder = publication.of_day(day).output
         for name in folders.names(spark, folder):
             if _REPORT.fullmatch(name):

@@ -122,7 +122,7 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str
 
 def _write(spark: SparkSession, source: Source, table: Table, lines: DataFrame) -> tuple[int, int]:
     """Write the days of these lines. The number of lines of the day before, and of those to read again."""
-    counts, own = Observation(), within(lines, source)
+    counts, of_days = Observation(), within(lines, source)
     is_before = F.col("event_date") == (source.first - timedelta(days=1)).isoformat()
     counted = lines.observe(
         counts,
@@ -140,7 +140,7 @@ def _write(spark: SparkSession, source: Source, table: Table, lines: DataFrame) 
             dirty = frames.frame_of(spark, twice, sequence.BOOT_DDL)
             # A version of another day stays on its day, as if each day were written alone.
             by = (*IDENTITY, "event_date")
-            once = read.deduplicated(own, dirty, source.first, source.last, by=by)
+            once = read.deduplicated(of_days, dirty, source.first, source.last, by=by)
             table.overwrite(once.select(*TABLE_COLUMNS))
     return int(counts.get["before"]), int(counts.get["suspects"])
 

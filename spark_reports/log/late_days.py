@@ -90,7 +90,7 @@ def _days_with_new_files(
     new = _names(spark, places, opened).join(known, on="name", how="left_anti")
     names = new.select(F.regexp_extract("name", _DAY, 1).alias("day")).distinct().collect()
     with_new = [datetime.strptime(row["day"], "%Y%m%d").date() for row in names]  # noqa: DTZ007  # days are UTC
-    return sorted({each for day in with_new for each in (day, day + timedelta(days=1))})
+    return sorted({near for day in with_new for near in (day, day + timedelta(days=1))})
 
 
 def _names(spark: SparkSession, places: list[str], days: Sequence[date]) -> DataFrame:

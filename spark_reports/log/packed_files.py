@@ -25,8 +25,8 @@ _UNPACKED_BYTES: Final = 32 << 20
 _AT_ONCE_BYTES: Final = 1 << 16
 _DAMAGED: Final = damaged_files.LINE
 TOO_LARGE: Final = (
-    "(a packed file with more than 8 MiB, or 32 MiB unpacked, is not read under this name: "
-    "name it .gz or .zst)"
+    f"(a packed file with more than {_PACKED_BYTES >> 20} MiB, or {_UNPACKED_BYTES >> 20} MiB unpacked, "
+    "is not read under this name: name it .gz or .zst)"
 )
 NO_ZSTANDARD: Final = "(zstandard without .zst in the name needs pyarrow on Spark's executors)"
 

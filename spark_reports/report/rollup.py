@@ -26,6 +26,7 @@ from spark_reports.report.what_if import LEFT_OUT, SIDES
 from spark_reports.report.words import FOLDED
 from tsproxy.decisions.drift import EDGES
 
+TABLES: Final = ("hours", "producers", "drift")
 MAX_CLIENTS: Final = 20_000
 """The most clients of a day of the rollup that come to the driver."""
 
