@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-_NOT_THERE: Final = ("PATH_NOT_FOUND", "TABLE_OR_VIEW_NOT_FOUND")
-_LOGGERS: Final = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
-"""pyspark's loggers that write each error of a query to standard error, as JSON with Java's whole stack."""
+_NOT_THERE: Final = ("[PATH_NOT_FOUND]", "[TABLE_OR_VIEW_NOT_FOUND]")
 _GLOB: Final = re.compile(r"[*?\[{\\]")
 _MAX_CAUSES: Final = 4
 _MAX_FILES: Final = 100_000
@@ -61,7 +59,7 @@ def spark_at_work(
                     _try_far(spark, folder)
                 yield spark
         except PySparkException as error:
-            if error.getCondition() in _NOT_THERE:
+            if str(error).startswith(_NOT_THERE):
                 raise UsageError(explained([str(error)])) from error
             raise SparkUnavailableError(f"Spark failed: {explained([str(error)])}") from error
         except Py4JJavaError as error:  # for example, a file cannot be read
@@ -81,18 +79,14 @@ def _require_there(options: argparse.Namespace) -> None:
 
 @contextmanager
 def _errors_said_once() -> Iterator[None]:
-    """Inside the block, pyspark does not log the errors that it raises. Afterwards it does again."""
-    from pyspark.logger import PySparkLogger
-
-    loggers: list[logging.Logger] = [PySparkLogger.getLogger(name) for name in _LOGGERS]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
+    """Inside the block, Python logs no errors. Spark 4 logs each error of a query that it raises, as JSON
+    with Java's whole stack."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
     try:
         yield
     finally:
-        for logger, was in zip(loggers, before, strict=True):
-            logger.disabled = was
+        logging.disable(before)
 
 
 def _try_far(spark: "SparkSession", folder: str) -> None:

@@ -1,4 +1,8 @@
-"""Directories on any file system that Spark knows. All functions raise Java's errors."""
+"""Directories on any file system that Spark knows. All functions raise Java's errors.
+
+Spark has no public way to delete, rename or write a file by its name, so Hadoop's classes do it. The file
+systems of pyarrow would not do: they know neither the settings nor the login of the session.
+"""
 
 from typing import TYPE_CHECKING, Any
 

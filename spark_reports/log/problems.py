@@ -82,7 +82,7 @@ def _is_instant(instant: Column) -> Column:
     """
     formed = (F.length(instant) == _INSTANT_CHARS) & instant.between("1", "9999-12-31T23:59:59.999Z")
     written = (F.substring(instant, 11, 1) == "T") & instant.endswith("Z")
-    return F.coalesce(formed & written, F.lit(False)) & instant.try_cast("timestamp").isNotNull()
+    return F.coalesce(formed & written, F.lit(False)) & F.try_to_timestamp(instant).isNotNull()
 
 
 def _is_length() -> Column:

@@ -33,7 +33,7 @@ def instant_ms(name: str) -> Column:
     The `Z` is cut off first: the session is in UTC, and to parse a zone Spark runs two regular expressions
     for each line.
     """
-    return F.unix_millis(F.substring(name, 1, _WITHOUT_ZONE).try_cast("timestamp"))
+    return F.unix_millis(F.try_to_timestamp(F.substring(name, 1, _WITHOUT_ZONE)))
 
 
 def side_of(first: date, last: date) -> Side:

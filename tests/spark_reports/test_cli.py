@@ -1,6 +1,7 @@
 """The command: exit codes, files, and no noise on either stream."""
 
 import json
+import logging
 import os
 import re
 import subprocess
@@ -8,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyspark.logger import PySparkLogger
 
 from spark_reports.cli import main
 from spark_reports.log.set_aside import ABSURD_COUNT
@@ -201,7 +201,7 @@ def test_an_error_within_a_task_is_one_sentence_and_none_of_sparks_advice(spark,
     assert "A sum does not fit into 64 bits" in stderr
     assert "ansi" not in stderr
     assert not (tmp_path / "out" / "report.json").exists()
-    assert not PySparkLogger.getLogger("SQLQueryContextLogger").disabled
+    assert logging.getLogger("SQLQueryContextLogger").isEnabledFor(logging.ERROR)
 
 
 def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, capsys):

@@ -22,13 +22,6 @@ NEWER = re.compile(r"^\.\. versionadded:: [4-9]", re.MULTILINE)
 """That of the name itself: what its parameters are is indented."""
 TWO_SINCE_4 = {"ltrim", "rtrim", "btrim", "trim"}
 """Functions whose second argument is new in Spark 4."""
-NOT_YET = {
-    "commands/spark_run.py: PySparkLogger",
-    "commands/spark_run.py: getCondition",
-    "log/problems.py: try_cast",
-    "log/sequence.py: try_cast",
-}
-"""Places that Spark 3.5 cannot run. None is added."""
 
 
 def is_newer(made):
@@ -64,7 +57,7 @@ def test_no_name_is_newer_than_spark_3_5(newer):
         for name in used(ast.parse(path.read_text(encoding="utf-8")))
         if name in newer or name.endswith(" of two arguments")
     }
-    assert places - NOT_YET == set()
+    assert places == set()
 
 
 def test_newer_names_are_found(newer):
