@@ -59,7 +59,7 @@ def notice(report: Report, producer: Producer) -> str:
         _to(producer),
         f"On {words.days(report)} (UTC) {words.many(rejected, 'record')} of yours {were} rejected, "
         f"{words.share(rejected, own)} of what you sent.{_good_ones(producer['collateral_records'])}",
-        *[f"* {reason['cause']}: {reason['fix']}." for reason in producer["reasons"]],
+        *dict.fromkeys(f"* {reason['cause']}: {reason['fix']}." for reason in producer["reasons"]),
         _topics(report, producer),
     ]
     if producer["addresses"]:
