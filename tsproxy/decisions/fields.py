@@ -154,7 +154,7 @@ _VERDICT: Final = (
         choices=tuple(UnitGuess),
     ),
     Field("error_code", FieldType.INT, "Kafka's error code for the client, or 0", _DC),
-    Field("error_message", FieldType.TEXT, "error text sent to the client", maybe=_D),
+    Field("error_message", FieldType.TEXT, "the batch's error text, without those of its records", maybe=_D),
     Field("is_final", FieldType.BOOL, "false for an error after which most producers send again", _DC),
 )
 
