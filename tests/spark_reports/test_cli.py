@@ -61,7 +61,7 @@ def test_daily_in_a_process_of_its_own_writes_its_files_and_prints_a_summary(dec
     """Two days in one report."""
     done = in_a_process("daily", "--input", decisions, "--output", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("# tsproxy daily report, 2026-11-20 to 2026-11-21 (UTC)")
+    assert done.stdout.startswith("# tsproxy daily report · Friday, 20 November 2026 to 21")
     assert not_pages(tmp_path / "out") == {"report.html", "report.md", "report.json"}
     report = json.loads((tmp_path / "out" / "report.json").read_text())
     assert report["log"]["boots"] == 2
