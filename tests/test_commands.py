@@ -52,6 +52,7 @@ def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(word, says):
         ("tsproxy run --mode audit", "--mode: unknown option; did you mean '--set policy.mode=…'? Allowed"),
         ("tsproxy check --config a", "check: error: --config: unknown option; Allowed here: --json, "),
         ("tsproxy check a b", "tsproxy check: error: b: unknown argument\n"),
+        ("tsproxy doctor a", "error: a: unknown argument; did you mean '--config a'?\n"),
         (
             "spark_reports daily --input a --output b --day c",
             "--day: unknown option; did you mean '--date'? ",

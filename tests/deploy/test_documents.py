@@ -1,37 +1,43 @@
-"""README, CONTRIBUTING and the pages of the demo name commands, make targets and files: all of them exist."""
+"""README, CONTRIBUTING and the pages name commands, make targets and files: all of them exist."""
 
 import re
 import shlex
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from deploy.site.links import PARTS
-from tests.deploy.commands import ROOT, assert_is_known, help_of
+from spark_reports.cli import parser as reports
+from tests.deploy.commands import ROOT, help_of
+from tsproxy.cli import parser as proxy
 from tsproxy.config.tree import KEYS
 
+PARSERS = {"tsproxy": proxy, "spark_reports": reports}
 DOCUMENTS = ("README.md", "CONTRIBUTING.md")
-PAGES = ("docs/guide/demo.md", "docs/guide/before-enforcing.md")
+PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))
 TEXTS = {name: (ROOT / name).read_text() for name in (*DOCUMENTS, *PAGES)}
-CODE = [
-    line.strip().removeprefix("$ ")
-    for text in TEXTS.values()
-    for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    if language in ("", "console")
-    for line in block.splitlines()
-]
+CODE = re.compile(r"^ *```\w*\n(.*?)^ *```$|^ {4}(\S[^\n]*)|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:\w*\$ )?(?:[A-Z_]+=\S+ )?((?:tsproxy|spark_reports) [a-z][^|;>#]*)")
+COMMANDS = sorted(
+    {
+        command
+        for text in TEXTS.values()
+        for code in CODE.findall(text.replace("\\\n", " "))
+        for line in "".join(code).splitlines()
+        for command in COMMAND.findall(line.strip())
+    }
+)
 
 
-@pytest.mark.parametrize("line", [line for line in CODE if line.startswith("tsproxy ")])
-def test_a_tsproxy_command_in_the_documents_exists(line: str):
-    assert_is_known(shlex.split(line))
-
-
-@pytest.mark.parametrize("line", [line for line in CODE if line.startswith("spark_reports ")])
-def test_a_spark_reports_command_in_the_documents_exists(line: str):
-    words = shlex.split(line)
-    known = help_of("spark_reports", words[1])
-    assert all(f"{word} " in known for word in words if word.startswith("--"))
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_a_page_is_read_by_the_program(command: str):
+    program, name, *words = shlex.split(re.sub(r"[\[\]'…]", "", command))
+    known = help_of(program, name)
+    options = [word.partition("=")[0] for word in words if word.startswith("--")]
+    assert [option for option in options if f"{option} " not in known] == []
+    with suppress(SystemExit):  # a value such as DAY, or a part of a command
+        assert PARSERS[program]().parse_known_args([name, *words])[1] == []
 
 
 def test_every_make_target_in_the_documents_exists():

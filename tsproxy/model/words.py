@@ -50,9 +50,10 @@ def unknown_argument(
     """The text about an argument that a command does not have. `usage` names the options that it has; `meant`
     returns those among them that the argument may mean."""
     name, options = argument.partition("=")[0], re.findall(r"--[a-z0-9-]+", usage)
-    if not name.startswith("-"):
-        return f"{argument}: unknown argument"
-    return f"{name}: {unknown('option', name, options, meant(name, options))}"
+    if name.startswith("-"):
+        return f"{name}: {unknown('option', name, options, meant(name, options))}"
+    hint = f"; did you mean '--config {argument}'?" if "--config" in options else ""
+    return f"{argument}: unknown argument{hint}"
 
 
 def listed(purposes: Mapping[str, str]) -> str:
