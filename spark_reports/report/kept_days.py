@@ -15,7 +15,7 @@ from spark_reports.report.shape import DAYS_BEFORE
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NO_ROLLUP: Final = "`daily --rollup` writes it, a day each time"
+NO_ROLLUP: Final = "`daily` writes it, a day each time, to --rollup or to DIR/rollup of --store DIR"
 
 
 def read_week(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:

@@ -97,7 +97,7 @@ def test_report_makes_the_report_of_daily_again_and_starts_no_spark(rollup, tmp_
     )
     evidence.unlink()
     assert main(asked) == 2
-    assert "2026-11-21.json does not exist. `daily --rollup` writes it" in capsys.readouterr().err
+    assert "2026-11-21.json does not exist. `daily` writes it" in capsys.readouterr().err
 
 
 def test_days_that_the_rollup_does_not_hold_are_named(rollup, capsys):
@@ -223,7 +223,7 @@ def test_a_rollup_of_an_earlier_release_does_not_know_if_a_log_was_complete(
 @pytest.mark.parametrize("command", ["what-if", "trend"])
 def test_a_rollup_that_holds_no_such_day_is_a_sentence(rollup, command, capsys):
     assert main([command, "--rollup", str(rollup / "rollup"), "--date", "2020-01-01"]) == 1
-    assert "(UTC): `daily --rollup` writes it" in capsys.readouterr().err
+    assert "(UTC): `daily` writes it" in capsys.readouterr().err
 
 
 def test_a_month_can_be_asked_for(rollup, capsys):

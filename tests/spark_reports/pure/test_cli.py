@@ -9,6 +9,7 @@ import pytest
 from spark_reports.cli import main
 from spark_reports.commands import publishing, spark_run
 from spark_reports.exits import SparkUnavailableError
+from spark_reports.report.kept_days import NO_ROLLUP
 from tests.spark_reports import reports
 
 
@@ -74,14 +75,8 @@ def test_places_and_days_that_do_not_go_together_are_exit_code_2(more, says, tmp
         (["daily", "--input", "gone", "--output", "out", "--input-format", "parquet"], "gone does not exist"),
         (["daily", "--input", ".", "gone", "--store", "out"], "gone does not exist"),
         (["doctor", "--input", "gone"], "gone does not exist"),
-        (
-            ["trend", "--rollup", "."],
-            "./producers does not exist. `daily --rollup` writes it, a day each time",
-        ),
-        (
-            ["what-if", "--rollup", "."],
-            "./producers does not exist. `daily --rollup` writes it, a day each time",
-        ),
+        (["trend", "--rollup", "."], f"./producers does not exist. {NO_ROLLUP}"),
+        (["what-if", "--rollup", "."], f"./producers does not exist. {NO_ROLLUP}"),
     ],
 )
 def test_a_mistake_in_a_path_of_this_machine_is_found_before_spark_starts(
@@ -103,7 +98,7 @@ def test_a_mistake_in_a_path_of_this_machine_is_found_before_spark_starts(
             "s3a://b/out: must be on this machine; only the rollup may ",
         ),
         (["--output", "out", "--rollup", "r", "--cluster", "c"], "--cluster: a rollup is of one cluster"),
-        (["--output", "out", "--rollup", "r"], "r/hours does not exist. `daily --rollup` writes it"),
+        (["--output", "out", "--rollup", "r"], "r/hours does not exist. `daily` writes it"),
     ],
 )
 def test_a_report_of_a_rollup_says_what_it_lacks(more, says, capsys):

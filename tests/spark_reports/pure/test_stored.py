@@ -60,7 +60,7 @@ def test_trend_what_if_and_gate_run_where_there_is_neither_spark_nor_java(tmp_pa
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stderr == (
         f"spark_reports: {tmp_path}/nowhere/producers does not exist. "
-        "`daily --rollup` writes it, a day each time\n"
+        "`daily` writes it, a day each time, to --rollup or to DIR/rollup of --store DIR\n"
     )
     assert "after 1 h: 40 (100%) records would be rejected" in done.stdout
     assert done.stdout.splitlines()[-1] == "[0, 0, 2, 0]"
