@@ -16,6 +16,7 @@ _HOURS_S: Final = 4 * 3600.0
 _DOWNLOAD: Final = re.compile(r"\s+(?:Downloading|Using cached) ([A-Za-z0-9_.]+?)-\d\S* \(([\d.]+) (kB|MB)\)")
 _MEGABYTES: Final = {"kB": 0.001, "MB": 1.0}
 _COMPILES: Final = re.compile(r"\s+building '([\w.]+)' extension")
+_AT_THE_END: Final = re.compile(r"(Building wheels|Installing)\b.* collected packages: ([\w.-]+)")
 
 
 class SoFar:
@@ -40,8 +41,8 @@ class SoFar:
         if download := _DOWNLOAD.match(line):
             self._megabytes += float(download[2]) * _MEGABYTES[download[3]]
             self._now = f", now {download[1]} ({download[2]} {download[3]})"
-        if line.startswith("Installing collected packages"):
-            self._now = ", unpacking"
+        if doing := _AT_THE_END.match(line):
+            self._now = ", unpacking" if doing[1] == "Installing" else f", building {doing[2]}"
         if not self._packages:
             return ""
         return f"{self._found} of {self._packages} packages, {self._megabytes:.0f} MB{self._now}"

@@ -60,6 +60,8 @@ def test_pips_lines_become_packages_and_megabytes():
     assert so_far("  Downloading pyspark-4.0.1.tar.gz (434.2 MB)") == (
         "2 of 2 packages, 436 MB, now pyspark (434.2 MB)"
     )
+    assert so_far("Building wheels for collected packages: pyspark").endswith(" MB, building pyspark")
+    assert so_far("Installing collected packages: pyspark, lz4").endswith(" MB, unpacking")
 
 
 def test_the_modules_that_pip_compiles_are_counted_by_its_own_words():
