@@ -10,11 +10,19 @@ from rigs.simulated.requests import KNOWN, PLANTED, UNKNOWN, Asked, Kind
 from rigs.simulated.violations import ViolationError
 from tests.planted import traces
 from tests.session.conversation import id_of
-from tests.session.messages import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from tests.session.messages import (
+    API_VERSIONS,
+    PRODUCE,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    accepted,
+    produced,
+)
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Outcome
+from tsproxy.model.produce import ProduceRequest
 from tsproxy.wire import k00_produce
-from tsproxy.wire.headers import read_request_header, response_body_start
+from tsproxy.wire.headers import RequestHeader, read_request_header, response_body_start
 from tsproxy.wire.primitives import DecodeError
 
 NAMES = {id_of(topic): topic for topic in (*KNOWN, UNKNOWN)}
@@ -190,14 +198,27 @@ class History:
 
 def batches_of(frame: bytes) -> dict[tuple[str, int], bytes]:
     """{(topic, partition): records} of a Produce request."""
+    return {
+        (topic.name, partition.index): bytes(partition.records or b"")
+        for topic in _request(frame)[1].topics
+        for partition in topic.partitions
+    }
+
+
+def stored(frame: bytes) -> bytes:
+    """A broker's answer to a Produce request whose batches it stores: nothing for acks=0."""
+    header, request = _request(frame)
+    topics = {
+        topic.name: {partition.index: accepted() for partition in topic.partitions}
+        for topic in request.topics
+    }
+    return produced(topics, header.api_version, header.correlation_id) if request.acks else b""
+
+
+def _request(frame: bytes) -> tuple[RequestHeader, ProduceRequest]:
     payload = memoryview(frame)[4:]
     header = read_request_header(payload)
-    read = k00_produce.read_request(header.api_version, payload[header.body_start :], names=NAMES)
-    return {
-        (topic.name, each.index): bytes(each.records or b"")
-        for topic in read.topics
-        for each in topic.partitions
-    }
+    return header, k00_produce.read_request(header.api_version, payload[header.body_start :], names=NAMES)
 
 
 def _response(one: Asked, frame: bytes):

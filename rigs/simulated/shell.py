@@ -8,55 +8,39 @@ import contextlib
 import struct
 from collections.abc import Iterator
 
-from rigs.simulated.changes import config, facts
+from rigs.simulated.changes import facts
 from rigs.simulated.draws import Draws
-from rigs.simulated.history import batches_of
-from rigs.simulated.judges import SimulatedJudges
+from rigs.simulated.history import stored
 from rigs.simulated.link import Link
-from rigs.simulated.loop import TOO_MANY_STEPS, SimulatedClock, SimulatedLoop
-from rigs.simulated.network import Incoming, Network
+from rigs.simulated.loop import TOO_MANY_STEPS
+from rigs.simulated.network import Incoming
+from rigs.simulated.proxy import SimulatedProxy
 from rigs.simulated.requests import cut_frames
-from rigs.simulated.world import _Log, _Port
-from tests.session.conversation import NOW_MS
-from tests.session.messages import API_VERSIONS, PRODUCE, accepted, answer, produced
-from tsproxy.cluster.upstream import Upstream
-from tsproxy.log_events import catalogue as log_event
-from tsproxy.proxy.connections import listener as listener_module
-from tsproxy.proxy.connections.context import ConnectionContext
-from tsproxy.proxy.connections.listener import ProxyListener
-from tsproxy.proxy.limits.process import ProcessLimits
+from tests.session.messages import API_VERSIONS, PRODUCE, answer
 from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.notes import Notes
 
 
-class Shell:
-    """One listener with the configuration of that name (`rigs.simulated.changes`)."""
+class Shell(SimulatedProxy):
+    """`name` is that of a configuration."""
 
     def __init__(self, seed: int, name: str) -> None:
-        self.draws = Draws(seed)
-        self.loop = SimulatedLoop(self.draws.stream("timers"))
-        self.clock = SimulatedClock(self.loop, NOW_MS)
-        self.network = Network(self.loop, self._dial, lambda _: None)
-        self._ports: list[_Port] = []
+        super().__init__(Draws(seed), name)
         self._links = 0
-        self._settings, self._log = config(name), _Log()
 
     @contextlib.contextmanager
     def open(self) -> Iterator["Shell"]:
-        port, log = listener_module.Port, log_event._log
-        listener_module.Port, log_event._log = self._bind, self._log
         try:
-            self.listener = self._made_listener()
-            self.listener.apply_facts(facts())
-            self.listener.open()
-            yield self
+            with self.patched():
+                self.listener = self.made_listener(Metrics())
+                self.listener.apply_facts(facts())
+                self.listener.open()
+                yield self
         finally:
-            listener_module.Port, log_event._log = port, log
             self.network.close()
 
     def connects(self, address: str) -> "Producer":
         producer = Producer(self, address, self.stream())
-        self.loop.call_soon(self._ports[0].accepted, Incoming(producer), address, 50_000 + self._links)
+        self.loop.call_soon(self.ports[0].accepted, Incoming(producer), address, 50_000 + self._links)
         self.run_until(lambda: producer.link is not None)
         return producer
 
@@ -75,26 +59,6 @@ class Shell:
 
     def _dial(self, host: str, port: int):
         return Broker(self.stream()), 0.0, None
-
-    def _bind(self, address, accepted, *, is_shared=False) -> _Port:
-        port = _Port(address, accepted, is_shared=is_shared)
-        self._ports.append(port)
-        return port
-
-    def _made_listener(self) -> ProxyListener:
-        context = ConnectionContext(
-            self.clock,
-            Metrics(),
-            Notes(self._log, self.clock),
-            lambda _: None,
-            lambda _: None,
-            lambda _: None,
-            lambda *_: None,
-            ProcessLimits(self._settings.connection_limits, self.clock),
-            judges=SimulatedJudges(self.loop, self.draws.stream("judges")),
-            decoders=None,
-        )
-        return ProxyListener(self._settings.listeners[0], self._settings, None, Upstream(None), context)
 
 
 class End:
@@ -159,7 +123,4 @@ class Broker(End):
             offered = struct.pack(">hhhBhhhB", PRODUCE, 0, 13, 0, API_VERSIONS, 0, 4, 0)
             return answer(api_key, version, b"\x00\x00\x03" + offered + bytes(5), correlation_id)
         assert api_key == PRODUCE
-        told = {}
-        for topic, index in batches_of(frame):
-            told.setdefault(topic, {})[index] = accepted()
-        return produced(told, version, correlation_id)
+        return stored(frame)

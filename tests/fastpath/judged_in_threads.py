@@ -8,10 +8,10 @@ from collections import deque
 from random import Random
 from unittest.mock import patch
 
-from rigs.simulated.history import batches_of
+from rigs.simulated.history import stored
 from rigs.simulated.requests import any_request, cut_frames
 from tests.session.conversation import NOW_MS, PEER, Session, view_of
-from tests.session.messages import PRODUCE, accepted, produced
+from tests.session.messages import PRODUCE
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.session.effects import Judge, SendToBroker
 from tsproxy.session.events import RequestJudged
@@ -72,13 +72,7 @@ class _Connection:
         return self.session.client_bytes(data[taken:], NOW_MS)
 
     def _answers(self) -> bytes:
-        said = b""
-        for frame in cut_frames(self._at_broker):
-            version, correlation_id = int.from_bytes(frame[6:8], "big"), int.from_bytes(frame[8:12], "big")
-            told = {}
-            for topic, index in batches_of(frame):
-                told.setdefault(topic, {})[index] = accepted()
-            said += produced(told, version, correlation_id)
+        said = b"".join(map(stored, cut_frames(self._at_broker)))
         taken = self.session.fast_path.answers.forward_read(said)
         return said[taken:]
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
+from rigs.simulated.history import History, stored
+from rigs.simulated.requests import Asked, Batch, Kind, cut_frames
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
 from tests.session.messages import (
     API_VERSIONS,
@@ -21,19 +23,18 @@ from tests.session.messages import (
     PRODUCE,
     answer,
     produce,
-    produced,
     request,
 )
 from tests.wire.batches import CODECS, batch
 from tests.wire.fetched import fetched, partition
 from tsproxy.model.outcome import Outcome
 from tsproxy.session.effects import CloseSession, Emit, Judge, SendToBroker, SendToClient
-from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header
 
 GOOD = [batch([NOW_MS, -1, NOW_MS - HOUR_MS], codec) for codec in CODECS.values()]
 BAD = [batch([NOW_MS, NOW_MS + 2 * HOUR_MS, 0], codec) for codec in CODECS.values()]
 BAD += [batch([NOW_MS], attributes=0x08), None]
+BATCHES = [Batch(data, Kind.GOOD) for data in GOOD] + [Batch(data, Kind.BAD) for data in BAD]
 
 BROKER = b"\x00\x02b1" + struct.pack(">i", 9092)
 
@@ -41,42 +42,23 @@ BROKER = b"\x00\x02b1" + struct.pack(">i", 9092)
 # -- What a client sends ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One request: its frame, and for Produce what stands in it, {(topic, partition): batch}."""
-
-    frame: bytes
-    correlation_id: int
-    acks: int | None = None
-    batches: dict = field(default_factory=dict)
-    is_local: bool = False
-    """Answered by the proxy, whatever stands in it."""
-
-    @property
-    def wants_answer(self):
-        return self.acks != 0
-
-    @property
-    def rejected(self):
-        return {place for place, data in self.batches.items() if data not in GOOD}
-
-
 def _produce(topics, version, acks):
     def made(correlation_id):
-        batches = {(t, i): data for t, partitions in topics.items() for i, data in partitions.items()}
-        sent = produce(topics, version, acks, correlation_id)
-        return Asked(sent, correlation_id, acks, batches)
+        batches = {(t, i): sent for t, partitions in topics.items() for i, sent in partitions.items()}
+        data = {t: {i: sent.data for i, sent in partitions.items()} for t, partitions in topics.items()}
+        frame = produce(data, version, acks, correlation_id)
+        return Asked(frame, correlation_id, PRODUCE, version, acks, batches)
 
     return made
 
 
 def _other(api_key, version, is_local=False):
     return lambda correlation_id: Asked(
-        request(api_key, version, b"", correlation_id), correlation_id, is_local=is_local
+        request(api_key, version, b"", correlation_id), correlation_id, api_key, version, is_local=is_local
     )
 
 
-partitions = st.dictionaries(st.integers(0, 3), st.sampled_from(GOOD + BAD), min_size=1, max_size=3)
+partitions = st.dictionaries(st.integers(0, 3), st.sampled_from(BATCHES), min_size=1, max_size=3)
 topics = st.dictionaries(st.sampled_from(["t", "u"]), partitions, min_size=1)
 produces = st.builds(_produce, topics, st.integers(3, 12), st.sampled_from([-1, 1, 0]))
 others = st.sampled_from(
@@ -90,9 +72,18 @@ others = st.sampled_from(
         _other(API_VERSIONS, 99, is_local=True),
     ]
 )
-dialogues = st.lists(st.one_of(produces, others), max_size=8).map(
-    lambda made: [make(correlation_id) for correlation_id, make in enumerate(made)]
-)
+
+
+def _history(made):
+    """What one client asks, one after the other."""
+    history, end = History(1, "app"), 0
+    for correlation_id, make in enumerate(made):
+        history.asked.append(one := make(correlation_id))
+        one.ends_at = end = end + len(one.frame)
+    return history
+
+
+dialogues = st.lists(st.one_of(produces, others), max_size=8).map(_history)
 
 
 # -- What a broker answers --------------------------------------------------------------------------
@@ -100,19 +91,15 @@ dialogues = st.lists(st.one_of(produces, others), max_size=8).map(
 
 def frames_of(data):
     """The frames in `data`, and what is left behind the last one."""
-    frames = []
-    while len(data) >= 4 and len(data) >= 4 + (size := int.from_bytes(data[:4], "big")):
-        frames.append(data[: 4 + size])
-        data = data[4 + size :]
-    return frames, data
+    left = bytearray(data)
+    return list(cut_frames(left)), bytes(left)
 
 
 def answer_to(asked):
     """A broker's answer to the request in `asked`; nothing for acks=0."""
     header = read_request_header(asked[4:])
-    body = asked[4 + header.body_start :]
     if header.api_key == PRODUCE:
-        return _stored(header, k00_produce.read_request(header.api_version, body))
+        return stored(asked)
     bodies = {
         METADATA: b"\x00\x00\x00\x01" + b"\x00\x00\x00\x01" + BROKER + bytes(4),
         API_VERSIONS: struct.pack(">hi6h", 0, 2, 0, 0, 13, 77, 0, 99),
@@ -120,16 +107,6 @@ def answer_to(asked):
     }
     body = bodies.get(header.api_key, b"\x00\x00")
     return answer(header.api_key, header.api_version, body, header.correlation_id)
-
-
-def _stored(header, asked):
-    if asked.acks == 0:
-        return b""
-    told = {
-        topic.name: {p.index: {"base_offset": 7, "log_start_offset": 0} for p in topic.partitions}
-        for topic in asked.topics
-    }
-    return produced(told, header.api_version, header.correlation_id)
 
 
 # -- In which pieces --------------------------------------------------------------------------------
