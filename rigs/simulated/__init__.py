@@ -21,7 +21,6 @@ how long everything takes, and which faults and changes happen between any two e
     invariants   what must hold of it, whatever happened
     coincidences two events that hardly ever meet by themselves
     judges       the threads that judge and read, without threads
-    proxy        the real listener on that loop and network
     world        the real listener, relays, sessions and limits in front of these peers
     changes      reloads, views, certificates, clock steps and the drain, between any two events
     mistakes     mistakes of the product, to be planted in a test

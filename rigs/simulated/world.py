@@ -1,25 +1,35 @@
 """One world: a listener of the proxy as it is, between clients and brokers that a seed makes up."""
 
 import contextlib
-from collections.abc import Collection, Coroutine
+from collections.abc import Collection, Coroutine, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
+from unittest.mock import patch
 
 from rigs.simulated.adversary import FIRST, Adversary
 from rigs.simulated.broker import BrokerEnd
-from rigs.simulated.changes import Changes
+from rigs.simulated.changes import Changes, config
 from rigs.simulated.client import Client
 from rigs.simulated.coincidences import Coincidence, possible
 from rigs.simulated.draws import Draws, Stream
 from rigs.simulated.invariants import check_connection, check_leftovers
-from rigs.simulated.proxy import SimulatedProxy
+from rigs.simulated.judges import SimulatedJudges
+from rigs.simulated.loop import SimulatedClock, SimulatedLoop
+from rigs.simulated.network import Network
 from rigs.simulated.violations import ViolationError
+from tests.session.conversation import NOW_MS
+from tsproxy.cluster.upstream import Upstream
+from tsproxy.log_events import catalogue as log_event
+from tsproxy.proxy.connections import listener as listener_module
+from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.proxy.limits import connection_monitor
+from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.stopwatch import Sampler
+from tsproxy.proxy.notes import Notes
 from tsproxy.session import answers, throttle
 from tsproxy.session.produce import cost
 
@@ -50,6 +60,18 @@ class Result:
         return sha256("\n".join(self.trace or ()).encode()).hexdigest()
 
 
+@dataclass
+class _Log:
+    """The lines of the operators' log."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def warning(self, event: str, **facts: object) -> None:
+        self.lines.append({"event": event, **facts})
+
+    debug = info = error = warning
+
+
 class _Ordered(dict):
     """A set that is gone through in order: that of a plain set depends on addresses in memory."""
 
@@ -60,6 +82,21 @@ class _Ordered(dict):
         self.pop(member, None)
 
 
+class _Port:
+    """A listening port of the proxy, as `tsproxy.proxy.ports.Port`."""
+
+    def __init__(self, address, accepted) -> None:
+        self.address = address
+        self.accepted = accepted
+        self.is_open = False
+
+    def open(self) -> None:
+        self.is_open = True
+
+    def close(self) -> None:
+        self.is_open = False
+
+
 def run_world(
     seed: int, left_out: Collection[str] = (), *, is_traced: bool = False, adversaries: int = 0
 ) -> Result:
@@ -67,7 +104,7 @@ def run_world(
     world = World(Draws(seed, left_out), is_traced=is_traced, adversaries=adversaries)
     violation = None
     try:
-        with world.patched(*world.low_thresholds()):
+        with world.patched():
             world.run()
     except ViolationError as broken:
         violation = broken
@@ -90,16 +127,18 @@ def run_world(
     )
 
 
-class World(SimulatedProxy):
+class World:
     def __init__(self, draws: Draws, *, is_traced: bool = False, adversaries: int = 0) -> None:
-        super().__init__(draws, "usual")
+        self.draws = draws
         self.trace: list[str] | None = [] if is_traced else None
         self.excuses: list[str] = []
         self.is_draining = False
         self.enforced_since_s: float | None = 0.0
         self.cut: int | None = None
         self._lenient: set[str] = set()
+        self._log = _Log()
         self._certificate = 0
+        self._ports: list[_Port] = []
         self._over = 0
         draw = self._draw = draws.stream("world")
         self.client_tls, self.broker_tls = draw.random() < 0.4, draw.random() < 0.4
@@ -108,8 +147,13 @@ class World(SimulatedProxy):
         self._checks_every_s = draw.choice((connection_monitor.CHECK_S, 10.0, 10.0, 10.0))
         self.needs_sasl = draw.random() < 0.2
         self._throttles_soon = draw.random() < 0.2
+        self.loop = SimulatedLoop(draws.stream("timers"))
+        self.clock = SimulatedClock(self.loop, NOW_MS)
+        self.network = Network(self.loop, self._dial, self.note)
+        self.judges = SimulatedJudges(self.loop, draws.stream("judges"))
         self.judges.judging_begins = self._judging_begins
         self.loop.thread_begins = self._reading_begins
+        self.limits = ProcessLimits(config("usual").connection_limits, self.clock)
         self.limits.memory.beside = lambda: self.judges.abandoned_bytes
         self.clients: list[Client] = []
         self.adversaries = [Adversary(self, FIRST + n, draws) for n in range(adversaries)]
@@ -186,25 +230,49 @@ class World(SimulatedProxy):
     # The proxy
 
     def _made_listener(self) -> ProxyListener:
-        listener = self.made_listener(
+        settings = config("usual")
+        context = ConnectionContext(
+            self.clock,
             _METRICS,
-            book=lambda booked: self._history_of(booked.peer).book(booked),
-            want_topic=self._changes.want_topic,
-            want_node=self._changes.want_node,
-            certificate=(lambda: self._certificate or True) if self.client_tls else None,
-            broker_tls=(lambda: True) if self.broker_tls else None,
+            Notes(self._log, self.clock),
+            lambda booked: self._history_of(booked.peer).book(booked),
+            lambda _: None,
+            self._changes.want_topic,
+            self._changes.want_node,
+            self.limits,
+            judges=self.judges,
+            decoders=None,
+        )
+        listener = ProxyListener(
+            settings.listeners[0],
+            settings,
+            (lambda: self._certificate or True) if self.client_tls else None,
+            Upstream((lambda: True) if self.broker_tls else None),
+            context,
         )
         listener.relays, listener._tasks = _Ordered(), _Ordered()
         return listener
 
-    def low_thresholds(self) -> list[tuple[object, str, object]]:
-        """Thresholds so low that small messages take the long way, for `patched`."""
-        return [
+    @contextlib.contextmanager
+    def patched(self) -> Iterator[None]:
+        """Ports of this world, and thresholds so low that small messages take the long way."""
+        wanted = [
+            (listener_module, "Port", self._bind),
+            (log_event, "_log", self._log),
             (cost, "OFFLOAD_BYTES", 0 if self._judges_apart else cost.OFFLOAD_BYTES),
             (answers, "MAX_READ_HERE", 0 if self._reads_apart else answers.MAX_READ_HERE),
             (connection_monitor, "CHECK_S", self._checks_every_s),
             (throttle, "FREE_MS", 2.0 if self._throttles_soon else throttle.FREE_MS),
         ]
+        with contextlib.ExitStack() as stack:
+            for module, name, value in wanted:
+                stack.enter_context(patch.object(module, name, value))
+            yield
+
+    def _bind(self, address, accepted, *, is_shared=False) -> _Port:
+        port = _Port(address, accepted)
+        self._ports.append(port)
+        return port
 
     def _history_of(self, peer):
         for client in (*self.clients, *self.adversaries):
@@ -262,7 +330,7 @@ class World(SimulatedProxy):
 
     def find_port(self, draws: Stream):
         """The function that accepts a connection to one of the proxy's ports, if any does."""
-        is_open = [port for port in self.ports if port.is_open]
+        is_open = [port for port in self._ports if port.is_open]
         return draws.choice(is_open).accepted if is_open else None
 
     def _comes(self, client: Client) -> None:

@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
+from random import Random
 
 import pytest
 
+from rigs.simulated.history import batches_of
+from rigs.simulated.requests import cut_frames
 from tests.fastpath.conversations import RejectsOdd
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, view_by, view_of
 from tests.session.logins import login
@@ -76,13 +79,47 @@ class Producer:
             correlation_id=self.sent,
             **(name or {}),
         )
-        to_broker = self._done(self.session.client_bytes(asked, self.now_ms))[0]
+        to_broker = self.asks(asked)[0]
         if not to_broker:
             return False
         assert to_broker == asked
         said = produced({topic: {0: broker or accepted()}}, version=self.version, correlation_id=self.sent)
         assert self._done(self.session.broker_bytes(said, self.now_ms))[1] == said
         return True
+
+    def asks(self, asked):
+        """What goes to the broker, and to the client: the fast path first, as far as it leads."""
+        size = self.session.fast_path.requests.forward_read(asked, self.now_ms)
+        rest = self.session.client_bytes(asked[size:], self.now_ms) if asked[size:] else []
+        to_broker, to_client = self._done(rest)
+        return asked[:size] + to_broker, to_client
+
+    def tries(self, draws, at_once=40):
+        """Hidden bad batches in one read, each perhaps beside good ones: how many up to the one that
+        was found, and whether one was. None behind it passes."""
+        requests = [self._disguised(draws, number) for number in range(at_once)]
+        asked = b"".join(produce({"t": data}, self.version, correlation_id=n) for n, data in requests)
+        is_forwarded = [False] * at_once
+        for frame in cut_frames(bytearray(self.asks(asked)[0])):
+            number, forwarded = int.from_bytes(frame[8:12], "big"), batches_of(frame)
+            is_forwarded[number] = ("t", 0) in forwarded
+            told = {index: accepted() for _, index in forwarded}
+            said = produced({"t": told}, version=self.version, correlation_id=number)
+            self._done(self.session.broker_bytes(said, self.now_ms))
+        tried = [*is_forwarded, False].index(False) + 1
+        assert not any(is_forwarded[tried:]), "a batch behind the one that was found has passed"
+        return min(tried, at_once), tried <= at_once
+
+    def _disguised(self, draws, number):
+        form, codec = draws.random(), draws.choice([c for c in CODECS.values() if c != NONE])
+        moved = self.now_ms - NOW_MS
+        hidden, good = ([each + moved for each in times] for times in (HIDDEN, GOOD))
+        partitions = {0: batch(hidden, codec)}
+        if form < 0.5:
+            partitions |= {at: batch(good, codec) for at in range(1, draws.randint(2, 4))}
+        elif form < 0.7:
+            partitions[1] = batch(good, NONE)
+        return number, partitions
 
     def logs_in(self, mechanism, *steps):
         """A login, or its renewal. The broker accepts it."""
@@ -148,6 +185,52 @@ def test_about_one_of_so_many_is_still_read_and_nobody_can_tell_which():
     assert 60 <= len(read) <= 140
     gaps = {after - before for before, after in pairwise(read)}
     assert len(gaps) > len(read) // 3
+
+
+FALSE_ALARM = 1e-7
+"""How often each side of the bounds would be exceeded by a proxy that keeps its promise."""
+
+
+def credible(tried):
+    """The fewest and the most findings of so many hidden batches."""
+    p = 1 / ONE_READ_OF
+    exactly = [(1 - p) ** tried]
+    while len(exactly) <= tried and sum(exactly) < 1 - FALSE_ALARM:
+        exactly.append(exactly[-1] * (tried - len(exactly) + 1) / len(exactly) * p / (1 - p))
+    least = next(k for k in range(len(exactly)) if sum(exactly[: k + 1]) > FALSE_ALARM)
+    return least, len(exactly) - 1
+
+
+MANY = pytest.mark.full_only("the same for ten times as many batches, and by topic id")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("least", "version"),
+    [(3_000, 9), pytest.param(30_000, 9, marks=MANY), pytest.param(30_000, 13, marks=MANY)],
+)
+def test_hidden_bad_batches_are_found_as_often_as_the_page_promises(least, version):
+    """Each with a probability of 1%. After each finding, trust is earned anew."""
+    draws, tried, findings = Random(least), 0, 0
+    producer = Producer(version=version)
+    while tried < least:
+        for _ in range(TRUSTED_AFTER + 1):
+            assert producer.sends()
+        is_found = False
+        while tried < least and not is_found:
+            more, is_found = producer.tries(draws)
+            tried, findings = tried + more, findings + is_found
+        producer.now_ms += READ_ALL_MS
+    fewest, most = credible(tried)
+    assert fewest > 0
+    assert fewest <= findings <= most, f"{findings} of {tried}"
+
+
+def test_a_hidden_bad_batch_beside_a_visible_one_is_always_read():
+    producer = Producer()
+    producer.earns_trust()
+    asked = produce({"t": {0: batch(HIDDEN, LZ4), 1: batch([NOW_MS - 3 * DAY_MS])}}, correlation_id=999)
+    assert producer.asks(asked)[0] == b""
 
 
 def test_each_connection_draws_differently(monkeypatch):
@@ -338,6 +421,39 @@ def test_a_bad_batch_costs_the_trust_of_all_connections_of_the_client_at_once():
     assert two.sends()
     assert not two.sends(times=(NOW_MS, NOW_MS + 2 * HOUR_MS))
     assert not one.sends(times=HIDDEN)
+
+
+ESCAPES = {
+    "the same connection": {},
+    "another client id": {"name": {"client_id": "another"}},
+    "other software": {"peer": replace(PEER, client_software="lib/2.0")},
+    "a new connection": {"peer": replace(PEER, client_port=7)},
+    "a changed view": {"view": ADAPTIVE(limits=replace(LIMITS, after_max_ms=2 * HOUR_MS))},
+}
+
+
+@pytest.mark.parametrize("escape", ESCAPES.values(), ids=ESCAPES)
+def test_no_way_leads_out_of_the_ten_minutes_after_a_bad_batch(escape):
+    first = Producer()
+    assert not first.sends(times=[NOW_MS - 3 * DAY_MS], codec=NONE)
+    name, escape = escape.get("name"), {key: value for key, value in escape.items() if key != "name"}
+    producer = Producer(trust=first.trust, **escape) if escape else first
+    for _ in range(TRUSTED_AFTER + 1):
+        assert producer.sends(name=name)
+    assert not any(producer.sends(times=HIDDEN, name=name) for _ in range(20))
+
+
+@pytest.mark.parametrize(
+    ("peer", "topic"),
+    [(replace(PEER, client_address="192.0.2.2"), "t"), (PEER, "u")],
+    ids=["address", "topic"],
+)
+def test_another_address_and_another_topic_do_not_pay_for_it(peer, topic):
+    bad = Producer()
+    assert not bad.sends(times=[NOW_MS - 3 * DAY_MS])
+    producer = Producer(peer=peer, trust=bad.trust)
+    producer.earns_trust(topic=topic)
+    assert producer.sends(times=HIDDEN, topic=topic)
 
 
 def test_connections_of_a_client_earn_trust_together():
