@@ -11,6 +11,7 @@ import asyncio
 import sys
 import uuid
 
+from rigs.differential.lines import address_of
 from rigs.differential.run import Comparison, Tally
 from rigs.differential.topics import CHANGING, change, create_topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -25,8 +26,7 @@ MAX_SLICES = 10
 async def compare(kafka: KafkaCluster, seed: str, batches: int, first: int = 0) -> Tally:
     """One run against one broker, on topics of its own."""
     topics = await create_topics(kafka, f"diff-{uuid.uuid4().hex[:8]}")
-    node = kafka.node(kafka.node_ids[0])
-    comparison = Comparison(kafka.version, (node.host, node.port), topics)
+    comparison = Comparison(kafka.version, address_of(kafka), topics)
     changing = next((topic for topic in topics if topic.config == CHANGING), None)
     try:
         for number, slice_of in enumerate(slices(batches)):

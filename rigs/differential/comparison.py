@@ -96,6 +96,19 @@ class Exchange:
     proxied: Answer | None
     request: tuple[Part, ...] = ()
 
+    @property
+    def broker_code(self) -> int | None:
+        """None if the connection closed instead of an answer."""
+        return None if self.direct is None else self.direct.error_code
+
+    @property
+    def proxy_code(self) -> int | None:
+        return None if self.proxied is None else self.proxied.error_code
+
+    @property
+    def is_rejected_here(self) -> bool:
+        return self.proxy_code not in (None, ErrorCode.NONE)
+
     def differing(self) -> tuple[str, ...]:
         """The names of the fields that differ; `closed` where one side was closed and the other not."""
         if self.direct is None or self.proxied is None:

@@ -5,20 +5,17 @@ Each dialect is a function bytes -> bytes. Kafka's brokers read the dialects in 
 """
 
 import gzip
-import struct
 from collections.abc import Callable
 from typing import Final
 
-import cramjam
 import lz4.frame
 import xxhash
 import zstandard
 
+from tests.wire.batches import raw_snappy, xerial
 from tsproxy.model.kafka import Codec
 
 Dialect = Callable[[bytes], bytes]
-
-XERIAL_HEADER: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 
 
 def _gzip(data: bytes) -> bytes:
@@ -34,13 +31,8 @@ def _gzip_with_tail(data: bytes) -> bytes:
     return _gzip(data) + b"\x00" * 7
 
 
-def _raw_snappy(data: bytes) -> bytes:
-    return bytes(cramjam.snappy.compress_raw(data))
-
-
 def _xerial(data: bytes, block_bytes: int = 32 * 1024) -> bytes:
-    blocks = (_raw_snappy(data[at : at + block_bytes]) for at in range(0, len(data), block_bytes))
-    return XERIAL_HEADER + b"".join(struct.pack(">i", len(block)) + block for block in blocks)
+    return xerial(*(data[at : at + block_bytes] for at in range(0, len(data), block_bytes)))
 
 
 def _xerial_twice(data: bytes) -> bytes:
@@ -91,7 +83,7 @@ def _plain(data: bytes) -> bytes:
 GOOD: Final[dict[int, tuple[Dialect, ...]]] = {
     Codec.NONE: (_plain,),
     Codec.GZIP: (_gzip, _gzip_members, _gzip_with_tail),
-    Codec.SNAPPY: (_xerial, _raw_snappy, _xerial_twice),
+    Codec.SNAPPY: (_xerial, raw_snappy, _xerial_twice),
     Codec.LZ4: (lz4_frame, _lz4_all_flags, lambda data: lz4_frame(data) + b"tail"),
     Codec.ZSTD: (_zstd, _zstd_frames, _zstd_streamed),
 }

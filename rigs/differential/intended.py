@@ -36,15 +36,15 @@ def attribute_bits(records: bytes) -> int:
     return bits
 
 
-def _is_rejected_here(exchange: Exchange, code: ErrorCode) -> bool:
-    return exchange.proxied is not None and exchange.proxied.error_code == code
+def _first_batch(exchange: Exchange) -> RecordBatch | None:
+    return next(iter(record_set.scan(memoryview(exchange.part.records), 1).batches), None)
 
 
 def _only_log_start_offset(exchange: Exchange) -> bool:
     return (
         exchange.differing() == ("log_start_offset",)
+        and exchange.is_rejected_here
         and exchange.proxied is not None
-        and exchange.proxied.error_code != ErrorCode.NONE
         and exchange.proxied.log_start_offset == -1
     )
 
@@ -53,47 +53,43 @@ def _bit_3(exchange: Exchange) -> bool:
     return (
         bool(attribute_bits(exchange.part.records) & 0x08)
         and exchange.part.topic.limits.timestamp_type is TimestampType.CREATE_TIME
-        and _is_rejected_here(exchange, ErrorCode.INVALID_TIMESTAMP)
+        and exchange.proxy_code == ErrorCode.INVALID_TIMESTAMP
     )
 
 
 def _bit_6(exchange: Exchange) -> bool:
-    return bool(attribute_bits(exchange.part.records) & 0x40) and _is_rejected_here(
-        exchange, ErrorCode.INVALID_RECORD
-    )
+    has_bit = bool(attribute_bits(exchange.part.records) & 0x40)
+    return has_bit and exchange.proxy_code == ErrorCode.INVALID_RECORD
 
 
 def _transaction(exchange: Exchange) -> bool:
     return (
         bool(attribute_bits(exchange.part.records) & 0x10)
-        and exchange.direct is not None
-        and exchange.direct.error_code in _OF_TRANSACTIONS
-        and exchange.proxied is not None
-        and exchange.proxied.error_code != ErrorCode.NONE
+        and exchange.broker_code in _OF_TRANSACTIONS
+        and exchange.is_rejected_here
     )
 
 
 def _broken_stream(exchange: Exchange) -> bool:
     """The broker met a bad record first; here the data of the first batch does not decompress."""
-    if exchange.direct is None or exchange.direct.error_code != ErrorCode.INVALID_RECORD:
+    codes = exchange.broker_code, exchange.proxy_code
+    batch = _first_batch(exchange)
+    if batch is None or codes != (ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR):
         return False
-    found = record_set.scan(memoryview(exchange.part.records), 1).batches
-    if not found or not _is_rejected_here(exchange, ErrorCode.UNKNOWN_SERVER_ERROR):
-        return False
-    read = record_batch.read_facts if found[0].magic == 2 else message_set.read_facts
-    return read(found[0], SessionLimits()).fault is Fault.UNDECOMPRESSABLE
+    read = record_batch.read_facts if batch.magic == 2 else message_set.read_facts
+    return read(batch, SessionLimits()).fault is Fault.UNDECOMPRESSABLE
 
 
 def _unsound_match(exchange: Exchange) -> bool:
     """A match of the batch copies data that is not there, whatever the broker answered."""
-    found = record_set.scan(memoryview(exchange.part.records), 1).batches
-    if not found or found[0].magic < 2 or not _is_rejected_here(exchange, ErrorCode.UNKNOWN_SERVER_ERROR):
+    batch = _first_batch(exchange)
+    if batch is None or batch.magic < 2 or exchange.proxy_code != ErrorCode.UNKNOWN_SERVER_ERROR:
         return False
-    limits, body = SessionLimits(), found[0].data[record_set.HEADER_SIZE :]
-    if found[0].codec_id not in (Codec.LZ4, Codec.ZSTD):
+    limits, body = SessionLimits(), batch.data[record_set.HEADER_SIZE :]
+    if batch.codec_id not in (Codec.LZ4, Codec.ZSTD):
         return False
     try:
-        codecs.decompress(found[0].codec_id, body, limits.decompressed_batch, limits.zstd_window)
+        codecs.decompress(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window)
     except codecs.CodecError as error:
         return "match" in str(error)
     return False
@@ -101,9 +97,7 @@ def _unsound_match(exchange: Exchange) -> bool:
 
 def _unknown_codec(exchange: Exchange) -> bool:
     """The broker rejects the request for a codec in it, and the proxy this partition for what is its own."""
-    if exchange.direct is None or exchange.direct.error_code != ErrorCode.UNKNOWN_SERVER_ERROR:
-        return False
-    if exchange.proxied is None or exchange.proxied.error_code == ErrorCode.NONE:
+    if exchange.broker_code != ErrorCode.UNKNOWN_SERVER_ERROR or not exchange.is_rejected_here:
         return False
     return any(is_left_to_the_broker(_case(exchange, part)) for part in exchange.request)
 
@@ -117,14 +111,12 @@ HEAP_BYTES: Final = 1 << 26
 
 def _absurd_size(exchange: Exchange) -> bool:
     """A record in compressed data claims to be larger than any heap that tests have."""
-    if exchange.direct is None or exchange.direct.error_code != ErrorCode.UNKNOWN_SERVER_ERROR:
+    if exchange.broker_code != ErrorCode.UNKNOWN_SERVER_ERROR or not exchange.is_rejected_here:
         return False
-    if exchange.proxied is None or exchange.proxied.error_code == ErrorCode.NONE:
+    batch = _first_batch(exchange)
+    if batch is None or batch.codec_id == Codec.NONE:
         return False
-    found = record_set.scan(memoryview(exchange.part.records), 1).batches
-    if not found or found[0].codec_id == Codec.NONE:
-        return False
-    sizes = _sizes_of_messages(found[0]) if found[0].magic < 2 else _sizes_of_records(found[0])
+    sizes = _sizes_of_messages(batch) if batch.magic < 2 else _sizes_of_records(batch)
     return any(size > HEAP_BYTES for size in sizes)
 
 
@@ -152,14 +144,12 @@ def _order_of_partitions(exchange: Exchange) -> bool:
     """Partitions that differ in why they reject the whole request: each side tells the reason of one."""
     if exchange.version >= ONE_BATCH_FROM or exchange.differing() != ("error_code",):
         return False
-    if exchange.direct is None or exchange.proxied is None:
-        return False
     *earlier, last = STEPS
     cases = [_case(exchange, part) for part in _as_sent(exchange.request)]
     if any(step(cases) is not None for step in earlier):  # which a broker takes in the request's order
         return False
     codes = [reject.error_code for case in cases if (reject := last([case])) is not None]
-    return codes[:1] == [exchange.proxied.error_code] and exchange.direct.error_code in codes
+    return codes[:1] == [exchange.proxy_code] and exchange.broker_code in codes
 
 
 def _as_sent(parts: Sequence[Part]) -> list[Part]:
@@ -189,7 +179,7 @@ def _own_limit_of_a_batch(exchange: Exchange) -> bool:
 
 def _more_culprits_than_are_listed(exchange: Exchange) -> bool:
     """The proxy names the first of those that the broker names, and both say the same besides."""
-    if exchange.direct is None or exchange.proxied is None or exchange.proxied.error_code == ErrorCode.NONE:
+    if exchange.direct is None or exchange.proxied is None or not exchange.is_rejected_here:
         return False
     if not {"record_errors"} <= {*exchange.differing()} <= {"record_errors", "log_start_offset"}:
         return False

@@ -10,8 +10,9 @@ import struct
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final, Self
 
+from rigs.differential.requests import NO_IDS, Answers, Sent, produce_frame, read_answers
 from tests.session.conversation import Session
 from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.view import View
@@ -25,6 +26,7 @@ from tsproxy.session.effects import (
     SendToClient,
 )
 from tsproxy.session.events import DeadlinePassed
+from tsproxy.testing.kafka_cluster import KafkaCluster
 
 PATIENCE_S: Final = 60
 _SIZE: Final = struct.Struct(">i")
@@ -64,7 +66,37 @@ class Stream:
         self._socket.close()
 
 
-class Direct:
+def address_of(kafka: KafkaCluster) -> tuple[str, int]:
+    """Where clients reach the first of its brokers."""
+    node = kafka.node(kafka.node_ids[0])
+    return node.host, node.port
+
+
+class Line:
+    """One way to the broker, which closes with a `with`."""
+
+    _stream: Stream
+
+    def ask(self, frames: Sequence[bytes]) -> list[bytes | None]:
+        raise NotImplementedError
+
+    def told(self, version: int, sent: Sequence[Sent], acks: int = 1, **more: Any) -> Answers:
+        """The answers to one ProduceRequest. Raises AssertionError if the connection was closed upon it."""
+        (payload,) = self.ask([produce_frame(version, acks, sent, **more)])
+        assert payload is not None, "closed upon a batch"
+        return read_answers(version, payload, more.get("ids", NO_IDS))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Direct(Line):
     """Straight to the broker."""
 
     def __init__(self, address: tuple[str, int]) -> None:
@@ -87,11 +119,8 @@ class Direct:
         self._stream.close()
         self._stream = Stream(self._address)
 
-    def close(self) -> None:
-        self._stream.close()
 
-
-class Proxied:
+class Proxied(Line):
     """Through the proxy's core: what the shell would do, done with a blocking socket."""
 
     def __init__(self, address: tuple[str, int], view: View, clock: Callable[[], int] = now_ms) -> None:
@@ -129,9 +158,6 @@ class Proxied:
         if not is_open:
             self.close()
         return is_open
-
-    def close(self) -> None:
-        self._stream.close()
 
     def _start(self) -> None:
         self._stream = Stream(self._address)

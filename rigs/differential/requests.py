@@ -3,30 +3,23 @@
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
-from tsproxy.model.produce import (
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    TopicProduceData,
-)
+from tests.session.messages import produce_entries, request
+from tsproxy.model.produce import PartitionProduceResponse
 from tsproxy.model.verdict import RecordError
 from tsproxy.wire import k00_produce, k03_metadata
 from tsproxy.wire import primitives as put
-from tsproxy.wire.headers import frame, response_body_start
+from tsproxy.wire.headers import response_body_start
 from tsproxy.wire.primitives import Reader
 
 Sent = tuple[str, int, bytes | None]
 """Topic, partition, records."""
 
 
-def request_frame(api_key: int, version: int, body: bytes, correlation_id: int = 0) -> bytes:
-    """A request of a version with header v1 (2 where `body` begins with the header's empty tags)."""
-    head = struct.pack(">hhi", api_key, version, correlation_id)
-    return frame(head + struct.pack(">h", 4) + b"test" + body)
-
+request_frame = partial(request, client_id="test")
 
 TopicIds = Mapping[str, bytes]
 """Topic name -> id: from version 13 on a request names its topics by these."""
@@ -37,7 +30,7 @@ def metadata_frame(names: Sequence[str]) -> bytes:
     """A Metadata request for the ids of topics."""
     topics = [bytes(16) + put.string(name, is_flexible=True) + put.EMPTY_TAGS for name in names]
     body = put.array(len(topics), is_flexible=True) + b"".join(topics) + bytes(2) + put.EMPTY_TAGS
-    return request_frame(3, k03_metadata.VERSION, put.EMPTY_TAGS + body)
+    return request_frame(3, k03_metadata.VERSION, body)
 
 
 def read_ids(payload: bytes) -> TopicIds:
@@ -54,22 +47,11 @@ def produce_frame(
     ids: TopicIds = NO_IDS,
 ) -> bytes:
     """One ProduceRequest. Entries of one topic stand together, in their order."""
-    topics: dict[str, list[PartitionProduceData]] = {}
+    topics: dict[str, list[tuple[int, bytes | None]]] = {}
     for topic, partition, records in sent:
-        data = None if records is None else memoryview(records)
-        topics.setdefault(topic, []).append(PartitionProduceData(partition, data))
-    request = ProduceRequest(
-        transactional_id,
-        acks,
-        30_000,
-        tuple(
-            TopicProduceData(name, tuple(partitions), topic_id=ids.get(name))
-            for name, partitions in topics.items()
-        ),
-    )
-    header_tags = b"\x00" if version >= k00_produce.FLEXIBLE_FROM else b""
-    body = k00_produce.write_request(version, request)
-    return request_frame(0, version, header_tags + body, number & 0x7FFFFFFF)
+        topics.setdefault(topic, []).append((partition, records))
+    entries = list(topics.items())
+    return produce_entries(entries, version, acks, number & 0x7FFFFFFF, "test", transactional_id, ids.get)
 
 
 Answers = dict[tuple[str, int], PartitionProduceResponse]

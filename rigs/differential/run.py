@@ -220,8 +220,5 @@ def topic_ids(line: Direct, names: Sequence[str]) -> TopicIds:
 def id_of(kafka: KafkaCluster, topic: str) -> bytes:
     """The id of a topic that exists, whoever may see it."""
     node = kafka.node(1)
-    line = Direct((node.host, node.internal_port))
-    try:
+    with Direct((node.host, node.internal_port)) as line:
         return topic_ids(line, [topic])[topic]
-    finally:
-        line.close()

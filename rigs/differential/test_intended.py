@@ -62,9 +62,7 @@ NOT_CLAIMED = {
 
 @pytest.mark.parametrize("name", CLAIMED)
 def test_the_order_of_partitions_explains(name: str):
-    name = claimed_by(CLAIMED[name])
-    assert name is not None
-    assert name.startswith("partitions that reject the whole request")
+    assert (claimed_by(CLAIMED[name]) or "").startswith("partitions that reject the whole request")
 
 
 @pytest.mark.parametrize("name", NOT_CLAIMED)
@@ -75,9 +73,9 @@ def test_the_order_of_partitions_does_not_explain(name: str):
 @pytest.mark.parametrize(("codec", "body"), UNSOUND.items(), ids=["lz4", "zstd"])
 @pytest.mark.parametrize("direct", [ErrorCode.NONE, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP])
 def test_a_match_that_copies_what_is_not_there_explains_whatever_a_broker_says(codec, body, direct):
-    name = claimed_by(exchange(9, direct, UNKNOWN, batch([0], codec, body=body)))
-    assert name is not None
-    assert name.startswith(("a match in lz4 or zstd", "compressed data that is broken"))
+    assert (claimed_by(exchange(9, direct, UNKNOWN, batch([0], codec, body=body))) or "").startswith(
+        ("a match in lz4 or zstd", "compressed data that is broken")
+    )
 
 
 def test_other_data_that_does_not_decompress_is_not_explained_by_a_match():

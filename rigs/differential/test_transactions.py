@@ -5,6 +5,7 @@ import uuid
 
 import pytest
 
+from rigs.differential.lines import address_of
 from rigs.differential.transactions import DAY_MS, INTENDED, KINDS, run
 from tests.documents.tables import rows_of
 from tests.full_only import BOTH_BROKERS, IS_FULL
@@ -21,12 +22,12 @@ def test_the_page_has_each_difference():
 
 @pytest.mark.parametrize("kafka", BOTH_BROKERS, indirect=True)
 async def test_a_producer_with_numbers_gets_a_brokers_answers_and_log(kafka: KafkaCluster):
-    run_of, node = uuid.uuid4().hex[:8], kafka.node(kafka.node_ids[0])
+    run_of = uuid.uuid4().hex[:8]
     topics = f"direct-{run_of}", f"proxied-{run_of}"
     for topic in topics:
         await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": str(DAY_MS)})
     kinds = KINDS[kafka.version[0]]
-    tally = await asyncio.to_thread(run, (node.host, node.port), topics, SCRIPTS, kinds)
+    tally = await asyncio.to_thread(run, address_of(kafka), topics, SCRIPTS, kinds)
     assert not tally.unexplained, tally
     assert tally.stored > SCRIPTS, "too few batches were stored"
     assert tally.codes[32] > SCRIPTS // 4, "too few batches were rejected for their times"

@@ -13,8 +13,8 @@ from random import Random
 from typing import Final
 
 from rigs.differential.batches import Batch, Record, write_batch
-from rigs.differential.lines import Direct, Proxied, now_ms
-from rigs.differential.requests import produce_frame, read_answers, request_frame
+from rigs.differential.lines import Direct, Line, Proxied, now_ms
+from rigs.differential.requests import request_frame
 from rigs.differential.stored import stored_batches
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
@@ -55,7 +55,7 @@ class Tally:
 class Side:
     """One producer: its way to the broker, and what the broker has told it."""
 
-    line: Direct | Proxied
+    line: Line
     topic: str
     kind: str
     name: str
@@ -100,7 +100,7 @@ class Side:
         self.is_added = False
         if self.kind != "implicit":
             return int(self._ask(END_TXN, 0, self._who(False) + bytes([is_commit]), ">h")[0])
-        body = put.EMPTY_TAGS + self._who(True) + bytes([is_commit]) + put.EMPTY_TAGS
+        body = self._who(True) + bytes([is_commit]) + put.EMPTY_TAGS
         code, producer_id, epoch = struct.unpack_from(">hqh", self._answer(END_TXN, 5, body), 9)
         if code == 0:
             self.producer_id, self.epoch, self.next_sequence = producer_id, epoch, 0
@@ -124,9 +124,7 @@ class Side:
         )
         version = 12 if self.kind == "implicit" else 9
         sent = [(self.topic, 0, write_batch(batch))]
-        (payload,) = self.line.ask([produce_frame(version, -1, sent, transactional_id)])
-        assert payload is not None, "closed upon a batch"
-        (answered,) = read_answers(version, payload).values()
+        (answered,) = self.line.told(version, sent, -1, transactional_id=transactional_id).values()
         if answered.error_code == 0 and sequence == "next":
             self.last_sequence, self.next_sequence = first, first + len(ages)
         return int(answered.error_code)

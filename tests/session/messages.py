@@ -53,7 +53,10 @@ def produce(topics, version=9, acks=-1, correlation_id=1, client_id="app", trans
     return produce_entries(entries, version, acks, correlation_id, client_id, transactional_id)
 
 
-def produce_entries(entries, version=9, acks=-1, correlation_id=1, client_id="app", transactional_id=None):
+def produce_entries(
+    entries, version=9, acks=-1, correlation_id=1, client_id="app", transactional_id=None, ids=id_of
+):
+    """`ids` is asked for the id of each topic from version 13 on."""
     asked = ProduceRequest(
         transactional_id=transactional_id,
         acks=acks,
@@ -62,7 +65,7 @@ def produce_entries(entries, version=9, acks=-1, correlation_id=1, client_id="ap
             TopicProduceData(
                 name,
                 tuple(PartitionProduceData(i, data) for i, data in partitions),
-                topic_id=id_of(name) if version >= 13 else None,
+                topic_id=ids(name) if version >= 13 else None,
             )
             for name, partitions in entries
         ),

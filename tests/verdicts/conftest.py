@@ -2,7 +2,7 @@
 
 import pytest
 
-from rigs.differential.lines import Direct, Proxied
+from rigs.differential.lines import Direct, Proxied, address_of
 from tests.full_only import BOTH_BROKERS
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits
 from tsproxy.model.view import View
@@ -17,19 +17,16 @@ def kafka(request: pytest.FixtureRequest) -> KafkaCluster:
 @pytest.fixture
 async def address(kafka: KafkaCluster, topic: str) -> tuple[str, int]:
     await kafka.create_topic(topic, partitions=3, config=KEEP | limits(DAY, HOUR))
-    node = kafka.node(kafka.node_ids[0])
-    return node.host, node.port
+    return address_of(kafka)
 
 
 @pytest.fixture
 def proxied(address: tuple[str, int], topic: str):
-    line = Proxied(address, View(topics={topic: KNOWN}))
-    yield line
-    line.close()
+    with Proxied(address, View(topics={topic: KNOWN})) as line:
+        yield line
 
 
 @pytest.fixture
 def direct(address: tuple[str, int]):
-    line = Direct(address)
-    yield line
-    line.close()
+    with Direct(address) as line:
+        yield line

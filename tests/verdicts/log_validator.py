@@ -6,7 +6,9 @@ again: on the wire a wrong one would be told first. If one carries a producer id
 another reason, it is left out: the producer's state would be told.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from tests.verdicts.log_validator_batches import (
@@ -33,6 +35,7 @@ from tests.verdicts.rows import (
     HOUR,
     MINUTE,
     TICK,
+    Expected,
     Row,
     Wire,
     compressed_as,
@@ -53,286 +56,248 @@ ONE_BATCH: Final = invalid_record("Produce requests with version 11 are only all
 NO_KEY: Final = "One or more records have been rejected due to 3 record errors in total"
 
 
-LEGACY = Wire.LEGACY
+def case(
+    original: str,
+    records: Callable[[int], bytes],
+    expected: Expected = ACCEPTED,
+    config: Mapping[str, str] = A_SECOND,
+    variant: str = "",
+    wire: Wire = Wire.ANY,
+) -> Row:
+    return Row(original, records, expected, config, variant, wire)
+
+
+old: Final = partial(case, wire=Wire.LEGACY)
+"""A case in messages of magic 0 and 1."""
 
 CASES: Final[tuple[Row, ...]] = (
-    Row(
+    case(
         "testValidationOfBatchesWithNonSequentialInnerOffsets",
         zero_offsets,
         invalid_record("Inconsistent batch offset range [0, 0] and count of records 20"),
-        A_SECOND,
         variant="magic 2",
     ),
     *(
-        Row(
+        old(
             "testValidationOfBatchesWithNonSequentialInnerOffsets",
             legacy_zero_offsets(magic),
-            ACCEPTED,
-            A_SECOND,
             variant=f"magic {magic}",
-            wire=LEGACY,
         )
         for magic in (0, 1)
     ),
     *(
-        Row(
+        old(
             "checkOnlyOneBatch",
             twice(legacy(magic, 10, codec=codec), legacy(magic, 11, 12, codec=codec)),
             invalid_record("Compressed outer record has more than one batch"),
-            A_SECOND | compressed_as(target),
+            config=A_SECOND | compressed_as(target),
             variant=f"magic {magic}, {Codec(codec).name} to {Codec(target).name}",
-            wire=LEGACY,
         )
         for magic in (0, 1)
         for codec in OLD_CODECS
         for target in (Codec.NONE, Codec.GZIP)
     ),
     *(
-        Row(
+        case(
             "checkOnlyOneBatch",
             twice(v2(10, codec=codec), v2(11, 12, codec=codec)),
             ONE_BATCH,
-            A_SECOND | compressed_as(Codec.GZIP),
+            config=A_SECOND | compressed_as(Codec.GZIP),
             variant=f"magic 2, {Codec(codec).name}",
         )
         for codec in CODECS
     ),
     *(
-        Row(
+        case(
             "testBatchWithoutRecordsNotAllowed",
             v2(codec=codec, last_offset_delta=5, records_count=0),
             invalid_record("Invalid reported count for record batch: 0"),
-            FIVE_SECONDS | compressed_as(target),
+            config=FIVE_SECONDS | compressed_as(target),
             variant=f"{Codec(codec).name} to {Codec(target).name}",
         )
         for codec in CODECS
         for target in CODECS
     ),
     *(
-        Row(
+        old(
             "checkMismatchMagic",
             foreign(outer, inner),
             invalid_record("One or more records have been rejected due to 20 record errors", *range(20)),
-            A_SECOND,
             variant=f"wrapper {outer}, inner {inner}",
-            wire=LEGACY,
         )
         for outer, inner in ((0, 1), (1, 0))
     ),
-    Row("testCreateTimeUpConversionV1ToV2", legacy(1, 0, 0, 0, codec=1), ACCEPTED, A_SECOND, wire=LEGACY),
-    Row("checkCreateTimeUpConversionFromV0", legacy(0, 0, 0, 0, codec=1), ACCEPTED, A_SECOND, wire=LEGACY),
-    Row("checkRecompression", v2(*AROUND), ACCEPTED, A_SECOND | compressed_as(Codec.GZIP), variant="magic 2"),
-    Row(
+    old("testCreateTimeUpConversionV1ToV2", legacy(1, 0, 0, 0, codec=1)),
+    old("checkCreateTimeUpConversionFromV0", legacy(0, 0, 0, 0, codec=1)),
+    case("checkRecompression", v2(*AROUND), config=A_SECOND | compressed_as(Codec.GZIP), variant="magic 2"),
+    old(
         "checkRecompression",
         legacy(1, *AROUND),
-        ACCEPTED,
-        A_SECOND | compressed_as(Codec.GZIP),
+        config=A_SECOND | compressed_as(Codec.GZIP),
         variant="magic 1",
-        wire=LEGACY,
     ),
     *(
-        Row(
+        old(
             "checkAllowMultiBatch",
             twice(legacy(magic, 10), legacy(magic, 11, 12)),
-            ACCEPTED,
-            A_SECOND | compressed_as(target),
+            config=A_SECOND | compressed_as(target),
             variant=f"magic {magic} to {Codec(target).name}",
-            wire=LEGACY,
         )
         for magic in (0, 1)
         for target in (Codec.NONE, Codec.GZIP)
     ),
-    Row("checkCompressed", v2(*AROUND, codec=1), ACCEPTED, A_SECOND, variant="magic 2"),
-    Row("checkCompressed", legacy(1, *AROUND, codec=1), ACCEPTED, A_SECOND, variant="magic 1", wire=LEGACY),
-    Row("testRecordBatchWithCountOverrides", counted(2, 3), ACCEPTED, APPEND_TIME),
-    Row(
+    case("checkCompressed", v2(*AROUND, codec=1), variant="magic 2"),
+    old("checkCompressed", legacy(1, *AROUND, codec=1), variant="magic 1"),
+    case("testRecordBatchWithCountOverrides", counted(2, 3), config=APPEND_TIME),
+    case(
         "testInconsistentCountAndOffset",
         counted(0, 3),
         invalid_record("Inconsistent batch offset range [0, 0] and count of records 3"),
-        APPEND_TIME,
+        config=APPEND_TIME,
         variant="0, 3",
     ),
-    Row(
+    case(
         "testInconsistentCountAndOffset",
         counted(15, 3),
         invalid_record("Inconsistent batch offset range [0, 15] and count of records 3"),
-        APPEND_TIME,
+        config=APPEND_TIME,
         variant="15, 3",
     ),
-    Row(
+    case(
         "testInconsistentCountAndOffset",
         counted(-3, 3),
         invalid_record("Batch has an invalid offset range: [0, -3]"),
-        APPEND_TIME,
+        config=APPEND_TIME,
         variant="-3, 3",
     ),
-    Row(
+    case(
         "testUnmatchedNumberOfRecords",
         counted(5, 6),
         invalid_record("Incorrect declared batch size, premature EOF reached"),
-        APPEND_TIME,
+        config=APPEND_TIME,
         variant="5, 6",
     ),
-    Row(
+    case(
         "testUnmatchedNumberOfRecords",
         counted(1, 2),
         invalid_record("Incorrect declared batch size, records still remaining in file"),
-        APPEND_TIME,
+        config=APPEND_TIME,
         variant="1, 2",
     ),
-    Row(
-        "testInvalidCreateTimeNonCompressedV1",
-        legacy(1, PAST, PAST, PAST),
-        invalid_timestamp(0),
-        A_SECOND,
-        wire=LEGACY,
+    old("testInvalidCreateTimeNonCompressedV1", legacy(1, PAST, PAST, PAST), invalid_timestamp(0)),
+    old(
+        "testInvalidCreateTimeCompressedV1", legacy(1, PAST, PAST, PAST, codec=1), invalid_timestamp(0, 1, 2)
     ),
-    Row(
-        "testInvalidCreateTimeCompressedV1",
-        legacy(1, PAST, PAST, PAST, codec=1),
-        invalid_timestamp(0, 1, 2),
-        A_SECOND,
-        wire=LEGACY,
-    ),
-    Row("testInvalidCreateTimeNonCompressedV2", v2(PAST, PAST, PAST), invalid_timestamp(0, 1, 2), A_SECOND),
-    Row(
-        "testInvalidCreateTimeCompressedV2",
-        v2(PAST, PAST, PAST, codec=1),
-        invalid_timestamp(0, 1, 2),
-        A_SECOND,
-    ),
+    case("testInvalidCreateTimeNonCompressedV2", v2(PAST, PAST, PAST), invalid_timestamp(0, 1, 2)),
+    case("testInvalidCreateTimeCompressedV2", v2(PAST, PAST, PAST, codec=1), invalid_timestamp(0, 1, 2)),
     *(
-        Row(
+        old(
             "checkInvalidChecksum",
             inner_crc(magic, codec),
             CORRUPT,
-            A_SECOND,
             variant=f"magic {magic}, {Codec(codec).name}",
-            wire=LEGACY,
         )
         for magic in (0, 1)
         for codec in OLD_CODECS
     ),
     *(
-        Row(
+        case(
             "checkInvalidSequence",
             sequence(codec),
             invalid_record("Invalid sequence number -2 in record batch with producerId 1234"),
-            FIVE_SECONDS | compressed_as(target),
+            config=FIVE_SECONDS | compressed_as(target),
             variant=f"{Codec(codec).name} to {Codec(target).name}",
         )
         for codec in CODECS
         for target in CODECS
     ),
     *(
-        Row(
+        case(
             "checkNoKeyCompactedTopic",
             three_keyless(magic, codec),
             invalid_record(NO_KEY, 0, 1, 2),
-            A_SECOND | COMPACTED,
+            config=A_SECOND | COMPACTED,
             variant=f"magic {magic}, {Codec(codec).name}",
-            wire=Wire.ANY if magic == 2 else LEGACY,
+            wire=Wire.ANY if magic == 2 else Wire.LEGACY,
         )
         for magic in (0, 1, 2)
         for codec in (OLD_CODECS if magic < 2 else (*OLD_CODECS, Codec.ZSTD))
     ),
-    Row("testAbsoluteOffsetAssignmentNonCompressed", legacy(0, 0, 0, 0), ACCEPTED, A_SECOND, wire=LEGACY),
-    Row("testAbsoluteOffsetAssignmentCompressed", legacy(0, 0, 0, 0, codec=1), ACCEPTED, wire=LEGACY),
-    Row("testRelativeOffsetAssignmentNonCompressedV1", legacy(1, 0, 0, 0), ACCEPTED, wire=LEGACY),
-    Row("testRelativeOffsetAssignmentNonCompressedV2", v2(0, 0, 0), ACCEPTED, FIVE_SECONDS),
-    Row("testRelativeOffsetAssignmentCompressedV1", legacy(1, 0, 0, 0, codec=1), ACCEPTED, wire=LEGACY),
-    Row("testRelativeOffsetAssignmentCompressedV2", v2(0, 0, 0, codec=1), ACCEPTED),
+    old("testAbsoluteOffsetAssignmentNonCompressed", legacy(0, 0, 0, 0)),
+    old("testAbsoluteOffsetAssignmentCompressed", legacy(0, 0, 0, 0, codec=1), config={}),
+    old("testRelativeOffsetAssignmentNonCompressedV1", legacy(1, 0, 0, 0), config={}),
+    case("testRelativeOffsetAssignmentNonCompressedV2", v2(0, 0, 0), config=FIVE_SECONDS),
+    old("testRelativeOffsetAssignmentCompressedV1", legacy(1, 0, 0, 0, codec=1), config={}),
+    case("testRelativeOffsetAssignmentCompressedV2", v2(0, 0, 0, codec=1), config={}),
     *(
-        Row(
+        old(
             f"testOffsetAssignmentAfterUpConversion{versions}{kind}",
             legacy(magic, 0, 0, 0, codec=codec),
-            ACCEPTED,
-            APPEND_TIME,
-            wire=LEGACY,
+            config=APPEND_TIME,
         )
         for versions, magic in (("V0ToV1", 0), ("V0ToV2", 0), ("V1ToV2", 1))
         for kind, codec in (("NonCompressed", 0), ("Compressed", 1))
     ),
-    Row(
+    case(
         "testControlRecordsNotAllowedFromClients",
         marker,
         invalid_record("Clients are not allowed to write control records"),
-        FIVE_SECONDS,
+        config=FIVE_SECONDS,
     ),
-    Row(
+    case(
         "testNonIncreasingOffsetRecordBatchHasMetricsLogged",
         v2_at(-1, -1, -1, last_offset_delta=3),
         invalid_record("Inconsistent batch offset range [0, 3] and count of records 3"),
-        FIVE_SECONDS,
+        config=FIVE_SECONDS,
     ),
-    Row(
+    case(
         "testInvalidTimestampExceptionHasBatchIndex",
         v2(PAST, PAST, PAST, codec=1),
         invalid_timestamp(0, 1, 2),
-        A_SECOND,
     ),
-    Row(
+    old(
         "testInvalidRecordExceptionHasBatchIndex",
         foreign(0, 1),
         invalid_record("One or more records have been rejected due to 20 record errors", *range(20)),
-        A_SECOND,
-        wire=LEGACY,
     ),
-    Row(
-        "testBatchWithInvalidRecordsAndInvalidTimestamp",
-        foreign_and_too_old,
-        invalid_timestamp(*range(6)),
-        A_SECOND,
-        wire=LEGACY,
-    ),
-    Row(
+    old("testBatchWithInvalidRecordsAndInvalidTimestamp", foreign_and_too_old, invalid_timestamp(*range(6))),
+    case(
         "testRecordWithPastTimestampIsRejected",
         v2(*[-DAY - 5 * MINUTE] * 3, codec=1),
         invalid_timestamp(0, 1, 2),
-        limits(DAY, HOUR),
+        config=limits(DAY, HOUR),
     ),
-    Row(
+    case(
         "testRecordWithFutureTimestampIsRejected",
         v2(*[HOUR + 5 * MINUTE] * 3, codec=1),
         invalid_timestamp(0, 1, 2),
-        limits(DAY, HOUR),
+        config=limits(DAY, HOUR),
     ),
-    Row(
+    case(
         "testDifferentLevelDoesNotCauseRecompression",
         gzip_level,
-        ACCEPTED,
-        FIVE_SECONDS | compressed_as(Codec.GZIP),
+        config=FIVE_SECONDS | compressed_as(Codec.GZIP),
     ),
-    Row(
-        "testDifferentCodecCausesRecompression", gzip_level, ACCEPTED, FIVE_SECONDS | compressed_as(Codec.LZ4)
-    ),
-    Row("checkNonCompressed", v2(*AROUND), ACCEPTED, A_SECOND, variant="magic 2"),
-    Row("checkNonCompressed", legacy(1, *AROUND), ACCEPTED, A_SECOND, variant="magic 1", wire=LEGACY),
-    Row(
+    case("testDifferentCodecCausesRecompression", gzip_level, config=FIVE_SECONDS | compressed_as(Codec.LZ4)),
+    case("checkNonCompressed", v2(*AROUND), variant="magic 2"),
+    old("checkNonCompressed", legacy(1, *AROUND), variant="magic 1"),
+    case(
         "checkLogAppendTimeWithoutRecompression",
         v2_at(1234, 1234, codec=1),
-        ACCEPTED,
-        APPEND_TIME,
+        config=APPEND_TIME,
         variant="magic 2",
     ),
-    Row(
-        "checkLogAppendTimeWithoutRecompression",
-        legacy(1, 0, codec=1),
-        ACCEPTED,
-        APPEND_TIME,
-        variant="magic 1",
-        wire=LEGACY,
+    old(
+        "checkLogAppendTimeWithoutRecompression", legacy(1, 0, codec=1), config=APPEND_TIME, variant="magic 1"
     ),
-    Row("checkLogAppendTimeWithRecompression", legacy(0, 0, 0, codec=1), ACCEPTED, APPEND_TIME, wire=LEGACY),
-    Row("checkLogAppendTimeNonCompressed", v2_at(1234, 1234, 1234), ACCEPTED, APPEND_TIME, variant="magic 2"),
+    old("checkLogAppendTimeWithRecompression", legacy(0, 0, 0, codec=1), config=APPEND_TIME),
+    case("checkLogAppendTimeNonCompressed", v2_at(1234, 1234, 1234), config=APPEND_TIME, variant="magic 2"),
     *(
-        Row(
+        old(
             "checkLogAppendTimeNonCompressed",
             legacy(magic, 0, 0),
-            ACCEPTED,
-            APPEND_TIME,
+            config=APPEND_TIME,
             variant=f"magic {magic}",
-            wire=LEGACY,
         )
         for magic in (0, 1)
     ),

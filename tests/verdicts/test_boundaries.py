@@ -11,8 +11,7 @@ import re
 import pytest
 
 from rigs.differential.batches import Batch, Record, write_batch
-from rigs.differential.lines import Direct, now_ms
-from rigs.differential.requests import produce_frame, read_answers
+from rigs.differential.lines import Direct, address_of, now_ms
 from tests.verdicts.rows import DAY, HOUR, KEEP, limits
 from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, wrap64
@@ -66,16 +65,12 @@ async def test_each_millisecond_around_a_bound_is_judged_as_the_broker_judges_it
     config, bound_ms = BOUNDS[name]
     await kafka.create_topic(topic, config=KEEP | config)
     known = topic_limits(await kafka.topic_config(topic))
-    node = kafka.node(kafka.node_ids[0])
-    line = Direct((node.host, node.port))
-    bound_at = None
+    line, bound_at = Direct(address_of(kafka)), None
     while bound_at is None:  # again where the broker took longer than REACH_MS to judge
         start_ms = now_ms()
         times = [wrap64(start_ms + bound_ms + step) for step in range(-REACH_MS, REACH_MS + 1)]
         records = write_batch(Batch(tuple(Record(ts) for ts in times)))
-        (payload,) = line.ask([produce_frame(VERSION, 1, [(topic, 0, records)])])
-        assert payload is not None
-        answer = read_answers(VERSION, payload)[topic, 0]
+        answer = line.told(VERSION, [(topic, 0, records)])[topic, 0]
         assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
         told = {error.batch_index: error.message or "" for error in answer.record_errors}
         clock_ms = told_clock_ms(next(iter(told.values())), known)

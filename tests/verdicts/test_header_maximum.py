@@ -5,8 +5,7 @@
 
 from itertools import product
 
-from rigs.differential.lines import Direct, Proxied, now_ms
-from rigs.differential.requests import produce_frame, read_answers
+from rigs.differential.lines import Direct, Proxied, address_of, now_ms
 from rigs.differential.stored import stored_batches
 from tests.verdicts.rows import KEEP, v2_at
 from tsproxy.model.kafka import Codec, ErrorCode
@@ -26,18 +25,14 @@ async def test_the_reason_says_what_a_broker_does_to_the_header(kafka: KafkaClus
         if codec is Codec.NONE or header in (times[0], -1)
     ]
     await kafka.create_topic(topic, partitions=len(rows), config=KEEP)
-    node = kafka.node(kafka.node_ids[0])
-    proxied = Proxied((node.host, node.port), View(topics={topic: TopicLimits()}))
-    direct = Direct((node.host, node.port))
-    try:
+    address = address_of(kafka)
+    with Direct(address) as direct, Proxied(address, View(topics={topic: TopicLimits()})) as proxied:
         sent = [
             (topic, partition, v2_at(*times, codec=codec, max_timestamp=header)(now_ms()))
             for partition, (times, header, codec) in enumerate(rows)
         ]
-        (payload,) = proxied.ask([produce_frame(VERSION, -1, sent)])
-        assert payload is not None
-        answers = read_answers(VERSION, payload)
-        assert {each.error_code for each in answers.values()} == {ErrorCode.NONE}
+        answers = proxied.told(VERSION, sent)
+        assert {answer.error_code for answer in answers.values()} == {ErrorCode.NONE}
         reasons = {outcome.partition: outcome.reason for outcome in proxied.outcomes}
         for partition, (times, header, codec) in enumerate(rows):
             (stored,) = stored_batches(direct, topic, partition, False)
@@ -45,6 +40,3 @@ async def test_the_reason_says_what_a_broker_does_to_the_header(kafka: KafkaClus
             assert maximum == max(-1, *times), (times, header, codec)
             expected = None if maximum == header else Reason.HEADER_MISMATCH
             assert reasons[partition] is expected, (times, header, codec)
-    finally:
-        proxied.close()
-        direct.close()

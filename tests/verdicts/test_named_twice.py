@@ -3,12 +3,11 @@
 import pytest
 
 from rigs.differential.lines import Direct, now_ms
-from rigs.differential.requests import read_answers, request_frame
+from rigs.differential.requests import read_answers
 from rigs.differential.stored import stored_batches
+from tests.session.messages import produce_entries
 from tests.verdicts.rows import v2
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from tsproxy.wire import k00_produce
 
 VERSIONS = [3, 7, 11]
 
@@ -16,19 +15,8 @@ VERSIONS = [3, 7, 11]
 def frame_of(version: int, topic: str, *entries: tuple[int, ...]) -> bytes:
     """One request with an entry of `topic` for each of `entries`, which name its partitions."""
     number = iter(range(1, 10))
-    topics = tuple(
-        TopicProduceData(
-            topic,
-            tuple(
-                PartitionProduceData(partition, memoryview(v2(*[0] * next(number))(now_ms())))
-                for partition in partitions
-            ),
-        )
-        for partitions in entries
-    )
-    tags = b"\x00" if version >= k00_produce.FLEXIBLE_FROM else b""
-    request = ProduceRequest(None, -1, 30_000, topics)
-    return request_frame(0, version, tags + k00_produce.write_request(version, request))
+    named = [[(at, v2(*[0] * next(number))(now_ms())) for at in partitions] for partitions in entries]
+    return produce_entries([(topic, partitions) for partitions in named], version)
 
 
 def stored(line: Direct, topic: str) -> list[list[int]]:

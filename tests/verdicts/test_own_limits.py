@@ -10,7 +10,7 @@ from rigs.differential.batches import Batch, Record, write_batch
 from rigs.differential.comparison import Exchange, Window, comparable
 from rigs.differential.generator import Part
 from rigs.differential.intended import claimed_by
-from rigs.differential.lines import Direct, Proxied, now_ms
+from rigs.differential.lines import Direct, Proxied, address_of, now_ms
 from rigs.differential.requests import Answers, produce_frame, read_answers
 from rigs.differential.topics import Topic
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, limits
@@ -47,8 +47,7 @@ async def exchanged(
 ) -> tuple[Exchange, Answers | None]:
     """Both answers to partition 0 of a request with these partitions, and the proxy's as it came."""
     await kafka.create_topic(name, config=KEEP | limits(DAY, HOUR))
-    node = kafka.node(kafka.node_ids[0])
-    address = (node.host, node.port)
+    address = address_of(kafka)
     parts = tuple(Part(Topic("t", name, name, KNOWN), at, records) for at, records in enumerate(request))
     frame = produce_frame(VERSION, 1, [(name, part.partition, part.records) for part in parts])
     start_ms, found = now_ms(), []
@@ -67,14 +66,11 @@ async def exchanged(
 async def test_a_batch_beyond_a_limit_of_the_proxys_own_is_told_which(kafka, topic, key):
     own, write = BEYOND[key]
     exchange, _ = await exchanged(kafka, topic, own, [write()])
-    assert exchange.direct is not None
-    assert exchange.direct.error_code == ErrorCode.NONE
+    assert exchange.broker_code == ErrorCode.NONE
     assert exchange.proxied is not None
     assert (exchange.proxied.error_code, exchange.proxied.record_errors) == (ErrorCode.INVALID_RECORD, ())
     assert key in (exchange.proxied.error_message or "")
-    name = claimed_by(exchange)
-    assert name is not None
-    assert name.startswith("a batch or a request beyond")
+    assert (claimed_by(exchange) or "").startswith("a batch or a request beyond")
 
 
 async def test_a_broker_names_every_culprit_and_the_proxy_as_many_as_it_may(kafka, topic):
@@ -84,9 +80,7 @@ async def test_a_broker_names_every_culprit_and_the_proxy_as_many_as_it_may(kafk
     assert [index for index, _ in exchange.direct.record_errors] == [0, 1, 2, 3, 4]
     assert answers is not None
     assert [error.batch_index for error in answers[topic, 0].record_errors] == [0, 1]
-    name = claimed_by(exchange)
-    assert name is not None
-    assert name.startswith("more culprits than")
+    assert (claimed_by(exchange) or "").startswith("more culprits than")
 
 
 async def test_more_partitions_than_any_broker_leads_close_the_connection(kafka, topic):
@@ -94,6 +88,4 @@ async def test_more_partitions_than_any_broker_leads_close_the_connection(kafka,
     exchange, _ = await exchanged(kafka, topic, SessionLimits(), [good(), *repeat(b"", MAX_PARTITIONS)])
     assert exchange.direct is not None
     assert exchange.proxied is None
-    name = claimed_by(exchange)
-    assert name is not None
-    assert name.startswith("more than")
+    assert (claimed_by(exchange) or "").startswith("more than")

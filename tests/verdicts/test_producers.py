@@ -3,7 +3,6 @@
 import pytest
 
 from rigs.differential.lines import now_ms
-from rigs.differential.requests import produce_frame, read_answers
 from tests.policy.verdicts import LIMITS
 from tests.verdicts.rows import HOUR, v2
 from tsproxy.model.kafka import ErrorCode
@@ -65,7 +64,7 @@ def test_producers_without_a_transaction_may_be_many():
 @pytest.mark.parametrize("name", SEVERAL)
 def test_a_real_broker_rejects_them_in_the_same_words(direct, proxied, topic: str, name: str):
     records = partitions(SEVERAL[name], now_ms())
-    frame = produce_frame(11, -1, [(topic, at, data) for at, data in enumerate(records)], "t")
-    told, ours = (read_answers(11, line.ask([frame])[0]) for line in (direct, proxied))
+    sent = [(topic, at, data) for at, data in enumerate(records)]
+    told, ours = (line.told(11, sent, -1, transactional_id="t") for line in (direct, proxied))
     assert {answer.error_code for answer in told.values()} == {MAPPING}
     assert ours == told

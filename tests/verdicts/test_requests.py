@@ -2,7 +2,7 @@
 
 import pytest
 
-from rigs.differential.lines import Direct, Proxied, Stream, now_ms
+from rigs.differential.lines import Direct, Proxied, Stream, address_of, now_ms
 from rigs.differential.requests import produce_frame, read_answers, request_frame
 from rigs.differential.stored import stored_batches
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, cut_short, legacy, limits, v2
@@ -24,9 +24,7 @@ def count(line: Direct, topic: str) -> list[int]:
 def test_null_records_are_rejected_and_the_rest_goes_on(proxied: Proxied, direct: Direct, topic: str):
     """A broker that is sent null records answers nothing and reads no more from the connection."""
     sent = [(topic, 0, None), (topic, 1, GOOD(now_ms()))]
-    (payload,) = proxied.ask([produce_frame(VERSION, 1, sent)])
-    assert payload is not None
-    answers = read_answers(VERSION, payload)
+    answers = proxied.told(VERSION, sent)
     assert [answers[topic, p].error_code for p in (0, 1)] == [ErrorCode.INVALID_RECORD, ErrorCode.NONE]
     assert count(direct, topic) == [0, 1, 0]
 
@@ -45,27 +43,25 @@ def test_with_acks_0_good_batches_are_stored_and_a_bad_one_closes_the_connection
     else:
         line = Proxied(address, View(topics={topic: KNOWN}))
         assert line.ask_nothing(bad_and_good) is False
-    line = Direct(address)
-    # The proxy's connection is closed behind the request: that it was read first, only the log can say.
-    while sum(count(line, topic)) < 2:
-        pass
-    assert count(line, topic) == [0, 1, 1]
-    line.close()
+    with Direct(address) as line:
+        # The proxy's connection is closed behind the request: that it was read first, only the log can say.
+        while sum(count(line, topic)) < 2:
+            pass
+        assert count(line, topic) == [0, 1, 1]
 
 
 def test_with_acks_0_and_nothing_bad_the_connection_stays(address, topic):
-    line = Proxied(address, View(topics={topic: KNOWN}))
-    assert line.ask_nothing(produce_frame(VERSION, 0, [(topic, 0, GOOD(now_ms()))]))
-    (payload,) = line.ask([produce_frame(VERSION, 1, [(topic, 0, GOOD(now_ms()))])])
-    assert read_answers(VERSION, payload)[topic, 0].base_offset == 1
-    line.close()
+    sent = [(topic, 0, GOOD(now_ms()))]
+    with Proxied(address, View(topics={topic: KNOWN})) as line:
+        assert line.ask_nothing(produce_frame(VERSION, 0, sent))
+        assert line.told(VERSION, sent)[topic, 0].base_offset == 1
 
 
 async def test_of_two_reasons_to_reject_all_the_request_the_brokers_hash_map_chooses(kafka_391, topic):
     """Below v3. The broker's choice does not move with the order of partitions; the proxy tells the first."""
     await kafka_391.create_topic(topic, partitions=2, config=KEEP | limits(DAY, HOUR))
-    node = kafka_391.node(kafka_391.node_ids[0])
-    lines = Direct((node.host, node.port)), Proxied((node.host, node.port), View(topics={topic: KNOWN}))
+    address = address_of(kafka_391)
+    lines = Direct(address), Proxied(address, View(topics={topic: KNOWN}))
     sent = [(topic, 0, cut_short(0, 40)(now_ms())), (topic, 1, GOOD(now_ms()) + bytes(20))]
     frames = [produce_frame(2, 1, order) for order in (sent, sent[::-1])]
     (broker, again), proxied = (
@@ -80,15 +76,14 @@ async def test_of_two_reasons_to_reject_all_the_request_the_brokers_hash_map_cho
 
 def test_produce_v13_was_never_offered_and_closes_the_connection(proxied, topic):
     """From v13 on topics have ids alone, and limits are known by name: nothing is forwarded unjudged."""
-    (payload,) = proxied.ask([request_frame(0, 13, b"\x00" + bytes(20))])
+    (payload,) = proxied.ask([request_frame(0, 13, bytes(20))])
     assert payload is None
 
 
 def test_versions_that_the_broker_lacks_close_the_connection_both_ways(kafka_440: KafkaCluster, topic):
     """A 4.x broker lists Produce from v0 on for old librdkafka's sake, yet closes (KAFKA-18659)."""
-    node = kafka_440.node(kafka_440.node_ids[0])
-    frame = produce_frame(2, 1, [("any", 0, GOOD(now_ms()))])
-    for line in (Direct((node.host, node.port)), Proxied((node.host, node.port), View())):
+    address, frame = address_of(kafka_440), produce_frame(2, 1, [("any", 0, GOOD(now_ms()))])
+    for line in (Direct(address), Proxied(address, View())):
         assert line.ask([frame]) == [None]
         line.close()
 
@@ -120,28 +115,24 @@ KINDS = {
 def test_what_the_broker_rejects_is_booked_by_its_kind(kind, address, topic):
     """KIP-467's four metrics, and the rest; where limits are not known the broker judges alone."""
     write, reason = KINDS[kind]
-    line = Proxied(address, View())
-    line.ask([produce_frame(VERSION, 1, [(topic, 0, write(now_ms()))])])
-    (outcome,) = line.outcomes
+    with Proxied(address, View()) as line:
+        line.told(VERSION, [(topic, 0, write(now_ms()))])
+        (outcome,) = line.outcomes
     assert (outcome.verdict, outcome.reason) == (VerdictName.BROKER_REJECTED, reason)
-    line.close()
 
 
 @pytest.mark.parametrize("version", [5, VERSION])
 async def test_a_record_without_key_on_a_compacted_topic_is_booked_as_such(kafka, topic, version):
     await kafka.create_topic(topic, config=KEEP | {"cleanup.policy": "compact"})
-    node = kafka.node(kafka.node_ids[0])
-    line = Proxied((node.host, node.port), View(topics={topic: TopicLimits(is_compacted=True)}))
-    line.ask([produce_frame(version, 1, [(topic, 0, GOOD(now_ms()))])])
-    (outcome,) = line.outcomes
+    with Proxied(address_of(kafka), View(topics={topic: TopicLimits(is_compacted=True)})) as line:
+        line.told(version, [(topic, 0, GOOD(now_ms()))])
+        (outcome,) = line.outcomes
     assert (outcome.verdict, outcome.reason) == (VerdictName.BROKER_REJECTED, Reason.NO_KEY)
-    line.close()
 
 
 def test_a_wrong_maximum_in_the_header_is_counted_and_accepted(proxied, direct, topic):
     sent = [(topic, 0, v2(0, 1, max_timestamp=5)(now_ms())), (topic, 1, GOOD(now_ms()))]
-    (payload,) = proxied.ask([produce_frame(VERSION, 1, sent)])
-    assert {a.error_code for a in read_answers(VERSION, payload).values()} == {0}
+    assert {answer.error_code for answer in proxied.told(VERSION, sent).values()} == {0}
     assert {o.partition: (o.verdict, o.reason) for o in proxied.outcomes} == {
         0: (VerdictName.ACCEPTED, Reason.HEADER_MISMATCH),
         1: (VerdictName.ACCEPTED, None),

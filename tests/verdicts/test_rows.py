@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from rigs.differential.lines import Direct, Proxied, now_ms
-from rigs.differential.requests import Answers, produce_frame, read_answers
+from rigs.differential.lines import Direct, Proxied, address_of, now_ms
+from rigs.differential.requests import Answers
 from rigs.differential.run import topic_ids
 from tests.verdicts.beyond import BEYOND, EXACT
 from tests.verdicts.log_validator import CASES, NOT_REPLAYED
@@ -71,8 +71,7 @@ async def answers_of(
         if name not in limits:
             await kafka.create_topic(name, config=KEEP | row.config)
             limits[name] = topic_limits(await kafka.topic_config(name))
-    node = kafka.node(kafka.node_ids[0])
-    address = (node.host, node.port)
+    address = address_of(kafka)
     direct = Direct(address)
     ids = topic_ids(direct, [*limits])
     view = View(topics=limits, topic_names={topic_id: name for name, topic_id in ids.items()})
@@ -82,9 +81,7 @@ async def answers_of(
         name = names[str(sorted(row.config.items()))]
         sent = [(name, 0, row.records(now_ms()))]
         version = TOPIC_IDS_FROM if by_id else row.api_version
-        (payload,) = line.ask([produce_frame(version, 1, sent, ids=ids)])
-        assert payload is not None, row.name
-        answers.append(read_answers(version, payload, ids))
+        answers.append(line.told(version, sent, ids=ids))
     line.close()
     return answers
 

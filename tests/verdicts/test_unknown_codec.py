@@ -7,7 +7,6 @@ Only partitions that exist and that the client may write to come there: `KafkaAp
 import pytest
 
 from rigs.differential.lines import now_ms
-from rigs.differential.requests import produce_frame, read_answers
 from rigs.differential.stored import stored_batches
 from tests.verdicts.rows import HOUR, v2
 from tsproxy.model.kafka import ErrorCode
@@ -56,8 +55,7 @@ def test_no_good_partition_is_rejected_for_it_but_by_the_broker(
     moment_ms = now_ms()
     sent = [(name or topic, partition, records(moment_ms)) for (name, partition), records in parts.items()]
     for line, expected in ((direct, brokers), (proxied, ours or brokers)):
-        (payload,) = line.ask([produce_frame(version, 1, sent)])
-        answers = read_answers(version, payload)
+        answers = line.told(version, sent)
         assert [answers[name, partition].error_code for name, partition, _ in sent] == expected
     stored = [len(list(stored_batches(direct, topic, partition, False))) for partition in range(3)]
     good = [code == NONE and name == topic for (name, _, _), code in zip(sent, brokers, strict=True)]
