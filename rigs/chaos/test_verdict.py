@@ -9,8 +9,8 @@ from rigs.chaos.stored import Log
 from rigs.chaos.totals import Totals
 from rigs.chaos.verdict import judge, names_a_gap, read_decisions
 
-FIRST, SECOND = (7, 0), (7, 1)
-"""A producer id with an epoch, and the same producer in its next epoch."""
+FIRST, SECOND, THIRD = (7, 0), (7, 1), (7, 2)
+"""A producer id with an epoch, and the same producer in its next epochs."""
 
 
 def counters(client, verdict, records, seq=0, boot="one"):
@@ -22,8 +22,8 @@ def stop(seq, boot="one"):
     return {"event": "lifecycle", "kind": "stop", "boot": boot, "seq": seq}
 
 
-def found(told, stored, committed=(), lines=None, *, counts_are_exact=True):
-    """The violations, by name. Without `lines` the decision log says what the log holds."""
+def violations(told, stored, committed=(), lines=None, *, counts_are_exact=True):
+    """Their names. Without `lines` the decision log says what the log holds."""
     log = Log(stored, committed)
     if lines is None:
         lines = [counters(told.client, "accepted", len(stored)), stop(1)]
@@ -31,51 +31,45 @@ def found(told, stored, committed=(), lines=None, *, counts_are_exact=True):
     return {text.partition(":")[0] for text in verdict.examples}
 
 
-def client(**more):
-    return Told("c", "all", sent={"c:0", "c:1"}, acknowledged={"c:0", "c:1"}, **more)
+def client(*more, **facts):
+    return Told("c", "all", sent={"c:0", "c:1", *more}, acknowledged={"c:0", "c:1"}, **facts)
 
 
 BOTH = [("c:0", FIRST), ("c:1", FIRST)]
+AGAIN, IN_THE_NEXT, IN_THE_THIRD = (("c:0", epoch) for epoch in (FIRST, SECOND, THIRD))
+FORBIDDEN = "c:2:forbidden"
+STORED = {
+    "as it was acknowledged": (client(), BOTH, set()),
+    "one that was acknowledged is missing": (client(), BOTH[:1], {"lost"}),
+    "twice by one epoch": (client(has_forbidden=True), [*BOTH, AGAIN], {"doubled"}),
+    "again in the next epoch of a client that is rejected": (
+        client(has_forbidden=True),
+        [*BOTH, IN_THE_NEXT],
+        set(),
+    ),
+    "again in the next epoch of one that never is": (client(), [*BOTH, IN_THE_NEXT], {"doubled_clean"}),
+    "again in the next epoch of one that gave up others": (
+        client(given_up={FIRST}),
+        [*BOTH, IN_THE_NEXT],
+        set(),
+    ),
+    "again in the epoch after one that it did not give up": (
+        client(given_up={FIRST, THIRD}, failed={"c:2": "_MSG_TIMED_OUT"}),
+        [*BOTH, IN_THE_NEXT, IN_THE_THIRD],
+        {"doubled_clean"},
+    ),
+    "twice though acknowledged once, with others given up": (
+        client(given_up={FIRST}),
+        [*BOTH, AGAIN],
+        {"doubled"},
+    ),
+    "one that is forbidden": (client(FORBIDDEN), [*BOTH, (FORBIDDEN, FIRST)], {"forbidden"}),
+}
 
 
-def test_no_violation():
-    assert found(client(), BOTH) == set()
-
-
-def test_an_acknowledged_record_that_is_missing_is_lost():
-    assert found(client(), BOTH[:1]) == {"lost"}
-
-
-def test_a_record_stored_twice_by_one_epoch_is_doubled():
-    assert found(client(has_forbidden=True), [*BOTH, ("c:0", FIRST)]) == {"doubled"}
-
-
-def test_a_client_that_is_rejected_may_store_a_record_again_in_its_next_epoch():
-    assert found(client(has_forbidden=True), [*BOTH, ("c:0", SECOND)]) == set()
-
-
-def test_a_client_that_is_never_rejected_may_not():
-    assert found(client(), [*BOTH, ("c:0", SECOND)]) == {"doubled_clean"}
-
-
-def test_a_client_that_gave_up_other_records_may_store_a_record_again_in_its_next_epoch():
-    assert found(client(given_up={FIRST}), [*BOTH, ("c:0", SECOND)]) == set()
-
-
-def test_it_may_not_in_an_epoch_after_one_that_it_did_not_give_up():
-    third = (7, 2)
-    told = client(given_up={FIRST, third}, failed={"c:2": "_MSG_TIMED_OUT"})
-    assert found(told, [*BOTH, ("c:0", SECOND), ("c:0", third)]) == {"doubled_clean"}
-
-
-def test_a_record_that_is_acknowledged_once_and_stored_twice_is_doubled_though_others_were_given_up():
-    assert found(client(given_up={FIRST}), [*BOTH, ("c:0", FIRST)]) == {"doubled"}
-
-
-def test_a_forbidden_record_that_is_stored():
-    told = client()
-    told.sent.add("c:2:forbidden")
-    assert found(told, [*BOTH, ("c:2:forbidden", FIRST)]) == {"forbidden"}
+@pytest.mark.parametrize(("told", "stored", "expected"), STORED.values(), ids=STORED)
+def test_records_that_are_stored(told, stored, expected):
+    assert violations(told, stored) == expected
 
 
 @pytest.mark.parametrize(
@@ -94,37 +88,25 @@ def test_a_forbidden_record_that_is_stored():
 )
 def test_transactions(outcome, committed, expected):
     told = client(transactions=[(["c:0", "c:1"], outcome)])
-    assert found(told, BOTH, committed) == expected
+    assert violations(told, BOTH, committed) == expected
 
 
-def test_accepted_records_that_nobody_stored_are_invented():
-    lines = [counters("c", "accepted", 3), stop(1)]
-    assert found(client(), BOTH, lines=lines) == {"invented"}
-    assert found(client(), BOTH, lines=lines, counts_are_exact=False) == set()
+BOOKED = {
+    "accepted, and nobody stored them": ([counters("c", "accepted", 3), stop(1)], {"invented"}),
+    "stored without a line": ([counters("c", "accepted", 1), stop(1)], {"unnamed"}),
+    "of a topic that has no name yet": (
+        [counters("c", "accepted", 1), counters("c", "accepted", 1, seq=1) | {"topic": "id:AAAA"}, stop(2)],
+        set(),
+    ),
+    "of another topic": ([counters("c", "accepted", 2) | {"topic": "other"}, stop(1)], {"unnamed"}),
+    "unconfirmed": ([counters("c", "accepted", 1), counters("c", "unconfirmed", 1, seq=1), stop(2)], set()),
+}
 
 
-def test_stored_records_without_a_line_are_unnamed():
-    lines = [counters("c", "accepted", 1), stop(1)]
-    assert found(client(), BOTH, lines=lines) == {"unnamed"}
-
-
-def test_a_topic_that_has_no_name_yet_is_this_one():
-    lines = [
-        counters("c", "accepted", 1),
-        counters("c", "accepted", 1, seq=1) | {"topic": "id:AAAA"},
-        stop(2),
-    ]
-    assert found(client(), BOTH, lines=lines) == set()
-
-
-def test_records_of_another_topic_are_not_counted():
-    lines = [counters("c", "accepted", 2) | {"topic": "other"}, stop(1)]
-    assert found(client(), BOTH, lines=lines) == {"unnamed"}
-
-
-def test_unconfirmed_records_have_a_line():
-    lines = [counters("c", "accepted", 1), counters("c", "unconfirmed", 1, seq=1), stop(2)]
-    assert found(client(), BOTH, lines=lines) == set()
+@pytest.mark.parametrize(("lines", "expected"), BOOKED.values(), ids=BOOKED)
+def test_records_that_are_booked(lines, expected):
+    assert violations(client(), BOTH, lines=lines) == expected
+    assert violations(client(), BOTH, lines=lines, counts_are_exact=False) == expected - {"invented"}
 
 
 @pytest.mark.parametrize(
@@ -138,7 +120,7 @@ def test_unconfirmed_records_have_a_line():
 )
 def test_a_log_that_names_its_gap(lines):
     assert names_a_gap(lines)
-    assert found(client(), BOTH, lines=lines) == set()
+    assert violations(client(), BOTH, lines=lines) == set()
 
 
 def test_half_a_line_of_a_killed_process_is_left_out(tmp_path: Path):

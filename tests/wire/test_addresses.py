@@ -1,13 +1,11 @@
 """Every broker address in an answer becomes the proxy's; nothing else in it changes.
 
-The oracles are kio, generated from Kafka's own schemas, and kafka-python.
+The oracle is kio, generated from Kafka's own schemas. `test_golden.py` has bytes of Kafka's classes.
 """
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from kafka.protocol.admin import DescribeClusterResponse
-from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 
 from tests.wire.entities import (
     addresses_in,
@@ -153,27 +151,3 @@ def test_a_node_that_the_map_rejects_ends_the_walk(api_key, version, cls, data):
 
     with pytest.raises(UnknownNodeError):
         rewrite(api_key, version, Reader(written(entity)), map_all_but_one)
-
-
-# -- A second oracle --------------------------------------------------------------------------------
-
-SECOND = {
-    f"{message.name} v{version}": (api_key, version, cls, message)
-    for api_key, version, cls in MESSAGES.values()
-    for message in (MetadataResponse, FindCoordinatorResponse, DescribeClusterResponse)
-    if api_key == message.API_KEY and version <= message.max_version
-}
-
-
-@pytest.mark.parametrize(("api_key", "version", "cls", "message"), SECOND.values(), ids=SECOND)
-@a_few
-@given(data=st.data())
-def test_kafka_python_reads_the_proxys_addresses(api_key, version, cls, message, data):
-    entity = without_nowhere(data.draw(entities(cls)))
-    rewritten = message.decode(rewrite(api_key, version, Reader(written(entity)), proxy_of), version=version)
-    told = [(host, port) for _, host, port in addresses_in(expected(entity))]
-    nodes = getattr(rewritten, "brokers", None) or getattr(rewritten, "coordinators", None)
-    read_back = [(node.host, node.port) for node in nodes or ()]
-    if api_key == ApiKey.FIND_COORDINATOR and version < 4:
-        read_back = [(rewritten.host, rewritten.port)]
-    assert read_back == told

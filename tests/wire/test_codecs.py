@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from isal import isal_zlib
 
 from tests.wire.batches import CODECS, COMPRESS, GZIP, LZ4, SNAPPY, XERIAL_HEADER, ZSTD, raw_snappy, xerial
-from tests.wire.blobs import gzip_of_empty_blocks, lz4_with
+from tests.wire.blobs import SKIPPABLE, gzip_of_empty_blocks, lz4_with
 from tests.wire.gzip_calls import noted
 from tsproxy.wire.codecs import GZIP_SLICE, BudgetError, CodecError, WindowError, decompress, stream
 
@@ -338,7 +338,10 @@ def zstd(data, **options):
     return zstandard.ZstdCompressor(**options).compress(data)
 
 
-SKIPPABLE = struct.pack("<II", 0x184D2A53, 4) + b"skip"
+def every_cut_is_an_error(data):
+    for cut in range(1, len(data)):
+        with pytest.raises(CodecError):
+            plain(ZSTD, data[:cut])
 
 
 def test_zstd_frames_go_on_one_behind_the_other():
@@ -354,9 +357,7 @@ def test_zstd_frames_go_on_one_behind_the_other():
 def test_zstd_frames_are_read_with_every_option(options):
     data = zstd(PLAIN, **options)
     assert plain(ZSTD, data) == PLAIN
-    for cut in range(1, len(data)):
-        with pytest.raises(CodecError):
-            plain(ZSTD, data[:cut])
+    every_cut_is_an_error(data)
 
 
 def test_a_zstd_stream_of_many_blocks_is_read_and_its_every_cut_is_an_error():
@@ -368,9 +369,7 @@ def test_a_zstd_stream_of_many_blocks_is_read_and_its_every_cut_is_an_error():
     )
     data += compressor.flush()
     assert plain(ZSTD, data) == b"".join(blocks)
-    for cut in range(1, len(data)):
-        with pytest.raises(CodecError):
-            plain(ZSTD, data[:cut])
+    every_cut_is_an_error(data)
 
 
 def test_a_zstd_checksum_that_does_not_fit_is_an_error():
@@ -404,9 +403,7 @@ def test_a_zstd_header_may_have_a_dictionary_of_number_0_and_a_size_of_any_width
     flags = bytes([SIZE_CODES[size_bytes] << 6 | id_code])
     data = magic + flags + window + bytes((0, 1, 2, 4)[id_code]) + size + blocks
     assert plain(ZSTD, data) == PLAIN
-    for cut in range(1, len(data)):
-        with pytest.raises(CodecError):
-            plain(ZSTD, data[:cut])
+    every_cut_is_an_error(data)
 
 
 def test_garbage_behind_a_zstd_frame_is_an_error():

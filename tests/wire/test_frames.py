@@ -25,29 +25,19 @@ def chunks_of(data, cuts):
     return [data[start:end] for start, end in pairwise(edges)]
 
 
-@given(st.lists(produce_requests), st.lists(st.integers(0)), st.binary(max_size=9))
-def test_whole_frames_come_out_wherever_the_stream_is_cut(frames, cuts, unfinished):
-    """Bytes after the last complete frame stay until that frame is complete, too."""
-    stream = RequestFrames(produce_frame=MIB, other_frame=MIB)
-    tail = frame(bytes(10) + b"never whole")[: len(unfinished)]
-    found = []
-    for chunk in chunks_of(b"".join(frames) + tail, cuts):
+@pytest.mark.parametrize(("frames", "is_raw"), [(produce_requests, False), (tokens, True)])
+@given(data=st.data(), cuts=st.lists(st.integers(0)), unfinished=st.integers(0, 9))
+def test_whole_frames_come_out_wherever_the_stream_is_cut(frames, is_raw, data, cuts, unfinished):
+    """Bytes after the last complete frame stay until that frame is complete, too. Raw tokens may be of any
+    size from nothing on."""
+    stream, sent, taken = RequestFrames(produce_frame=MIB, other_frame=MIB), data.draw(st.lists(frames)), []
+    tail = frame(bytes(10) + b"never whole")[:unfinished]
+    for chunk in chunks_of(b"".join(sent) + tail, cuts):
         stream.feed(chunk)
-        while (whole := stream.next_frame()) is not None:
-            found.append(whole)
-    assert found == frames
+        while (whole := stream.next_frame(is_raw)) is not None:
+            taken.append(whole)
+    assert taken == sent
     assert len(stream) == len(tail)
-
-
-@given(st.lists(tokens), st.lists(st.integers(0)))
-def test_raw_tokens_may_be_of_any_size_from_nothing_on(frames, cuts):
-    stream = RequestFrames(produce_frame=MIB, other_frame=MIB)
-    found = []
-    for chunk in chunks_of(b"".join(frames), cuts):
-        stream.feed(chunk)
-        while (whole := stream.next_frame(is_raw=True)) is not None:
-            found.append(whole)
-    assert found == frames
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.wire.batches import (
-    COMPRESS,
     GZIP,
     LZ4,
     SNAPPY,
@@ -165,16 +164,3 @@ def test_whatever_stands_in_a_batch_is_read_or_a_fault(codec, body, count, base)
     assert len({len(column) for column in columns}) == 1
     assert (found.fault is None) <= (len(found.timestamps_ms) == max(count, 0))
     assert all(LONG_MIN <= t <= LONG_MAX for t in found.timestamps_ms)
-
-
-@each_codec
-@given(data=st.data())
-def test_damaged_records_are_read_or_a_fault(codec, data):
-    """Damage under the compression: the codec is content, the records are not."""
-    plain = bytearray(b"".join(record(i, i, b"key", b"value", [(b"h", b"v")]) for i in range(4)))
-    for _ in range(data.draw(st.integers(1, 3))):
-        plain[data.draw(st.integers(0, len(plain) - 1))] = data.draw(st.integers(0, 255))
-    kept = data.draw(st.integers(0, len(plain)))
-    body = COMPRESS[codec](bytes(plain[:kept]))
-    found = records_of(batch(codec=codec, body=body, records_count=4))
-    assert len(found.timestamps_ms) == 4 or found.fault is not None
