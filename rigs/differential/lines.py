@@ -67,7 +67,7 @@ class Stream:
 
 
 def address_of(kafka: KafkaCluster) -> tuple[str, int]:
-    """Where clients reach the first of its brokers."""
+    """Host and port at which clients reach the first of its brokers."""
     node = kafka.node(kafka.node_ids[0])
     return node.host, node.port
 

@@ -88,7 +88,7 @@ class Producer:
         return True
 
     def asks(self, asked):
-        """What goes to the broker, and to the client: the fast path first, as far as it leads."""
+        """The bytes for the broker and those for the client. The fast path goes first, as far as it leads."""
         size = self.session.fast_path.requests.forward_read(asked, self.now_ms)
         rest = self.session.client_bytes(asked[size:], self.now_ms) if asked[size:] else []
         to_broker, to_client = self._done(rest)

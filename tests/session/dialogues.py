@@ -75,7 +75,7 @@ others = st.sampled_from(
 
 
 def _history(made):
-    """What one client asks, one after the other."""
+    """The requests of one client, one after the other."""
     history, end = History(1, "app"), 0
     for correlation_id, make in enumerate(made):
         history.asked.append(one := make(correlation_id))
