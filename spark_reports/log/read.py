@@ -34,7 +34,7 @@ from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import NothingToReportError, UsageError
-from spark_reports.log import damaged_files, inputs, problems, set_aside
+from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
@@ -161,8 +161,8 @@ def marks(*, is_second: bool = False) -> dict[str, Column]:
     return {
         "raw": F.substring(CAME_AS if is_second else CORRUPT, 1, _RAW_CHARS),
         "copies": F.lit(1).cast("bigint"),
-        "problem": problems.of_second_read() if is_second else problems.of_line(),
-        "checks": F.lit(problems.CHECKS),
+        "problem": set_aside.of_second_read() if is_second else set_aside.of_line(),
+        "checks": F.lit(set_aside.CHECKS),
         "day": F.substring(_time(), 1, 10),
         "hour": F.substring(_time(), 1, 13),
     }

@@ -1,4 +1,9 @@
-"""Lines that were set aside: whether they may hold totals of the period, and what is wrong with them.
+"""Lines that were set aside: what is wrong with them (`problem`; `read` lists all), and whether they may hold
+totals of the period.
+
+A table keeps the problem of each line, and the number of the checks that found it. Lines that an earlier
+release checked less are checked again when they are read: one absurd count would bend each sum, or end a
+report.
 
 A line that cannot be used makes the log incomplete if it holds totals (counters, heartbeats) or may hold
 them. Otherwise a day on which all counters are unusable would look like a day without traffic. Decisions
@@ -6,6 +11,7 @@ are examples and lifecycle lines are notes: they hold no totals. The event of a 
 part that is left of it (`raw`).
 """
 
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from functools import reduce
 from typing import Final
@@ -13,17 +19,18 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log.schema import OPTIONAL_SUMS, SUMS
+from spark_reports.log.schema import CORRUPT, OPTIONAL_SUMS, SUMS
 from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
-from tsproxy.decisions.fields import EventName
+from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
 from tsproxy.model.outcome import VerdictName
+
+CHECKS: Final = 1
+"""The number of the checks. One more whenever they find a problem that they did not find before."""
 
 _HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value, EventName.CLIENT.value)
 PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
 IDENTIFYING: Final = ("proxy", "boot", "seq", "event", "v")
 """A line in which one of these fields is missing has no identity, or none that can be read."""
-
-COUNTS: Final = (*SUMS, *OPTIONAL_SUMS)
 
 ABSURD_COUNT: Final = 10**15
 """A sum of thousands of such counts still fits in int64. No proxy counts so many in an interval."""
@@ -31,77 +38,109 @@ ABSURD_COUNT: Final = 10**15
 KEY_FIELDS: Final = ("topic", "verdict", "error_code", "is_final")
 """The fields of their key that all counters have. Tables are sorted by them."""
 _HISTOGRAMS: Final = ("ahead", "behind")
-BEATEN: Final = ("lines_dropped", "decisions_suppressed", "batches_folded")
+_BEATEN: Final = ("lines_dropped", "decisions_suppressed", "batches_folded")
 """The counts of heartbeats."""
 
+_ABSURD_INTERVAL_MS: Final = 10**12
+"""This is thirty years. Spark can still compute with an instant plus this length."""
+_INSTANT_CHARS: Final = len("2026-11-20T10:00:00.086Z")
 _VALUE_CHARS: Final = 60
 _EXAMPLE_CHARS: Final = 300
 _HOUR: Final = r"^\d{4}-\d\d-\d\dT\d\d"
 
 
-def may_hold_totals(first: date, last: date) -> Column:
-    """True for a line set aside that may hold totals of the period; never null.
+def of_line() -> Column:
+    """The problem of a line as it was read; null if it has none."""
+    return F.when(F.col(CORRUPT).isNotNull(), "not_json").otherwise(_of_fields())
 
-    Counters belong to the hour in which their interval began. If only the time of writing is known,
-    that is the same hour or the one before, since an interval ends with its hour at the latest
-    (`decisions.interval`). If no time is known, the line may be of the period.
+
+def of_second_read() -> Column:
+    """The problem of a line of the second reading; null if it has none.
+
+    If a value is of another type, Spark still reads the other fields. If a text is no JSON, Spark reads none.
     """
-    event = F.coalesce(F.col("event"), _in_raw("event", "[a-z_]+"))
-    is_other = F.coalesce(event.isin(*_HOLD_NO_TOTALS), F.lit(False))
-    began, written = [_hour_of(name) for name in ("interval_start", "ts")]
-    start, after = f"{first}T00", f"{last + timedelta(days=1)}T00"
-    in_period = F.coalesce(
-        began.between(start, f"{last}T23"),
-        # The hour after midnight holds the last interval of the day before.
-        written.between(start, after),
-        F.lit(True),
+    is_corrupt, is_there = F.col(CORRUPT).isNotNull(), [F.col(name).isNotNull() for name in IDENTIFYING]
+    is_known = reduce(Column.__and__, is_there) & (F.col("v") == SCHEMA_VERSION)
+    return (
+        F.when(is_corrupt & ~reduce(Column.__or__, is_there), "not_json")
+        .when(is_corrupt & is_known, "bad_type")
+        .otherwise(_of_fields())
     )
-    return ~is_other & in_period
 
 
-def has_interval() -> Column:
-    return F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value, EventName.CLIENT.value)
+def is_to_check() -> Column:
+    """True for a stored line that an earlier release has checked, or none; never null."""
+    return F.coalesce(F.col("checks") < CHECKS, F.lit(True))
+
+
+def of_stored() -> Column:
+    """The problem of a stored line; null if it has none."""
+    return F.coalesce("problem", F.when(is_to_check(), _of_fields()))
+
+
+def _of_fields() -> Column:
+    problems = [F.when(~reduce(Column.__and__, fields.values()), name) for name, fields in _checks().items()]
+    return F.coalesce(*problems)
+
+
+def _checks() -> dict[str, dict[str, Column]]:
+    """The problems of fields. A line has the first of which one field is not good; never null in a line that
+    none of the problems before has."""
+    is_counters, is_beat = [
+        F.col("event") == event.value for event in (EventName.COUNTERS, EventName.HEARTBEAT)
+    ]
+    is_length = F.coalesce(F.col("interval_ms").between(0, _ABSURD_INTERVAL_MS), F.lit(False))
+    return {
+        "no_identity": {name: F.col(name).isNotNull() for name in IDENTIFYING}
+        | {"seq": F.coalesce(F.col("seq").between(0, ABSURD_COUNT), F.lit(False))},
+        "unknown_version": {"v": F.col("v") == SCHEMA_VERSION},
+        "bad_instant": {
+            "ts": _is_instant("ts"),
+            "interval_start": ~has_interval() | _is_instant("interval_start"),
+            "interval_ms": ~has_interval() | is_length,
+        },
+        "bad_key": {name: ~is_counters | _is_of_key(name) for name in KEY_FIELDS},
+        "bad_count": {name: ~is_counters | _is_count(name) for name in (*SUMS, *OPTIONAL_SUMS)}
+        | {name: ~is_counters | _is_histogram(name) for name in _HISTOGRAMS}
+        | {name: ~is_beat | _is_count(name) for name in _BEATEN},
+    }
 
 
 def what_is_wrong() -> Column:
     """The beginning of a line that was changed or is unreadable. For any other unusable line: its name, and
     the wrong part."""
     problem = F.col("problem")
-    interval = [F.when(has_interval(), _named(name)) for name in ("interval_start", "interval_ms")]
-    part = (
-        F.when(problem == "no_identity", F.concat_ws(", ", *[_named(name) for name in IDENTIFYING]))
-        .when(problem == "unknown_version", _named("v"))
-        .when(problem == "bad_instant", F.concat_ws(", ", _named("ts"), *interval))
-        .when(
-            problem == "bad_key",
-            F.concat_ws(", ", *[F.when(~is_of_key(name), _named(name)) for name in KEY_FIELDS]),
-        )
-        .when(problem == "conflict", F.lit("delivered with different contents"))
-        .when(problem == "bad_count", F.concat_ws(", ", *[_wrong(name, good) for name, good in _counts()]))
-    )
+    part = F.when(problem == "conflict", F.lit("delivered with different contents"))
+    for name, fields in _checks().items():
+        part = part.when(problem == name, F.concat_ws(", ", *_named(name, fields)))
     line = F.concat_ws(" ", "proxy", F.lit("boot"), "boot", F.lit("line"), "seq")
     named = F.when(problem == "no_identity", part).otherwise(F.concat_ws(": ", line, part))
     is_shown = F.coalesce(problem.isin("not_json", "no_identity", "bad_type"), F.lit(True))
     return F.substring(F.coalesce(F.when(is_shown, F.col("raw")), named), 1, _EXAMPLE_CHARS)
 
 
-def _named(name: str) -> Column:
-    """`ts yesterday`; `ts missing` for null."""
-    value = F.substring(F.coalesce(F.col(name).cast("string"), F.lit("missing")), 1, _VALUE_CHARS)
-    return F.concat_ws(" ", F.lit(name), value)
+def _named(problem: str, fields: Mapping[str, Column]) -> Iterator[Column]:
+    """`ts yesterday`; `ts missing` for null. Of keys and counts, only those that are not good."""
+    for name, is_good in fields.items():
+        value = F.substring(F.coalesce(F.col(name).cast("string"), F.lit("missing")), 1, _VALUE_CHARS)
+        named = F.concat_ws(" ", F.lit(name), value)
+        if problem in ("bad_key", "bad_count"):
+            named = F.when(~is_good, named)
+        yield F.when(has_interval(), named) if name.startswith("interval_") else named
 
 
-def _wrong(name: str, is_good: Column) -> Column:
-    return F.when(~is_good, _named(name))
+def _is_instant(name: str) -> Column:
+    """True for exactly the form that the log writes, if it is a real date: not for a 30th of February.
+
+    There is no regular expression: it would run for every line, and would be a fifth of all the work.
+    """
+    instant = F.col(name)
+    formed = (F.length(instant) == _INSTANT_CHARS) & instant.between("1", "9999-12-31T23:59:59.999Z")
+    written = (F.substring(instant, 11, 1) == "T") & instant.endswith("Z")
+    return F.coalesce(formed & written, F.lit(False)) & F.try_to_timestamp(instant).isNotNull()
 
 
-def bad_key() -> Column:
-    """True for counters that lack a field of their key, or have a verdict that nobody gives; never null."""
-    is_counters = F.col("event") == EventName.COUNTERS.value
-    return is_counters & reduce(Column.__or__, [~is_of_key(name) for name in KEY_FIELDS])
-
-
-def is_of_key(name: str) -> Column:
+def _is_of_key(name: str) -> Column:
     """True if the field may be part of a key of counters; never null."""
     is_there = F.col(name).isNotNull()
     if name != "verdict":
@@ -109,25 +148,7 @@ def is_of_key(name: str) -> Column:
     return is_there & F.col(name).isin(*[verdict.value for verdict in VerdictName])
 
 
-def bad_count() -> Column:
-    """True for counters and heartbeats with a count that would spoil a sum."""
-    return reduce(Column.__or__, [~is_good for _, is_good in _counts()])
-
-
-def _counts() -> list[tuple[str, Column]]:
-    """The fields of counters and heartbeats that hold counts, and whether they are good; true for lines of
-    other kinds, never null."""
-    is_counters, is_beat = [
-        F.col("event") == event.value for event in (EventName.COUNTERS, EventName.HEARTBEAT)
-    ]
-    return [
-        *((name, ~is_counters | is_count(name)) for name in COUNTS),
-        *((name, ~is_counters | _is_histogram(name)) for name in _HISTOGRAMS),
-        *((name, ~is_beat | is_count(name)) for name in BEATEN),
-    ]
-
-
-def is_count(name: str) -> Column:
+def _is_count(name: str) -> Column:
     """True if the field is a count that spoils no sum, or if it is optional and missing; never null."""
     return F.expr(f"coalesce({name} BETWEEN 0 AND {ABSURD_COUNT}, {name in OPTIONAL_SUMS})")
 
@@ -157,6 +178,30 @@ def _is_histogram(name: str) -> Column:
         )
         """
     )
+
+
+def may_hold_totals(first: date, last: date) -> Column:
+    """True for a line set aside that may hold totals of the period; never null.
+
+    Counters belong to the hour in which their interval began. If only the time of writing is known,
+    that is the same hour or the one before, since an interval ends with its hour at the latest
+    (`decisions.interval`). If no time is known, the line may be of the period.
+    """
+    event = F.coalesce(F.col("event"), _in_raw("event", "[a-z_]+"))
+    is_other = F.coalesce(event.isin(*_HOLD_NO_TOTALS), F.lit(False))
+    began, written = [_hour_of(name) for name in ("interval_start", "ts")]
+    start, after = f"{first}T00", f"{last + timedelta(days=1)}T00"
+    in_period = F.coalesce(
+        began.between(start, f"{last}T23"),
+        # The hour after midnight holds the last interval of the day before.
+        written.between(start, after),
+        F.lit(True),
+    )
+    return ~is_other & in_period
+
+
+def has_interval() -> Column:
+    return F.col("event").isin(EventName.COUNTERS.value, EventName.HEARTBEAT.value, EventName.CLIENT.value)
 
 
 def _hour_of(name: str) -> Column:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import SparkUnavailableError
-from spark_reports.log import folders, problems
+from spark_reports.log import folders, set_aside
 from spark_reports.log.schema import TABLE_DDL
 
 
@@ -60,9 +60,9 @@ class Table:
         the table."""
         rows = self.rows(spark).where(F.col("event_date").isin(*days))
         # The checks read nearly all columns, so they are left out if no line needs them.
-        if rows.where(problems.is_to_check()).isEmpty():
+        if rows.where(set_aside.is_to_check()).isEmpty():
             return rows
-        return rows.withColumns({"problem": problems.of_stored(), "checks": F.lit(problems.CHECKS)})
+        return rows.withColumns({"problem": set_aside.of_stored(), "checks": F.lit(set_aside.CHECKS)})
 
     def exists(self, spark: SparkSession) -> bool:
         """True if somebody has written the table. Raises Java's errors for a file system that Spark lacks."""
