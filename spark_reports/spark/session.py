@@ -3,6 +3,10 @@
 Days and hours of a report are UTC, so every session gets that time zone. A session that is started here opens
 no web page and writes no log lines. The JVM's own output (it prints warnings at every start) goes to a file,
 which is shown if the start fails. For Spark's progress, it goes to the terminal instead.
+
+Spark Connect is refused: it gives a program only a part of a Spark that runs elsewhere. spark_reports asks
+Spark for file systems, which Spark Connect does not offer. Without the check, a run would end with a stack of
+Java's or a traceback.
 """
 
 import os
@@ -18,7 +22,6 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final
 
 from spark_reports.exits import SparkUnavailableError
-from spark_reports.spark import connect
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -43,6 +46,12 @@ _LONG: Final = "-XX:-DontCompileHugeMethods"
 """The option for millions of lines. Spark generates one method of 10 KB for a line of eighty columns. By
 default, Java never compiles such a method, and to interpret it takes 20 microseconds for each line."""
 
+_REFUSAL: Final = (
+    "Spark Connect is not supported ({}): give a master of Spark itself with --master (local[*], "
+    "spark://…, yarn), or start the command by spark-submit"
+)
+_VARIABLES: Final = ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED")
+
 _STDERR: Final = 2
 _TAIL_BYTES: Final = 2_000
 
@@ -58,7 +67,7 @@ def spark_session(
     a terminal. Raises SparkUnavailableError.
     """
     require_pyspark()
-    connect.require_none(master)
+    require_no_connect(master)
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
@@ -106,6 +115,25 @@ def require_pyspark() -> None:
         raise SparkUnavailableError(
             "Spark needs Java 17 or newer, and no java was found in JAVA_HOME or on PATH"
         )
+
+
+def require_no_connect(master: str | None, environment: Mapping[str, str] = os.environ) -> None:
+    """Raises SparkUnavailableError if a session would be one of Spark Connect. pyspark must be installed."""
+    named = _asked_for(master, environment)
+    if named is None:
+        from pyspark.sql.utils import is_remote
+
+        named = "pyspark-client has nothing else" if is_remote() else None
+    if named is not None:
+        raise SparkUnavailableError(_REFUSAL.format(named))
+
+
+def _asked_for(master: str | None, environment: Mapping[str, str]) -> str | None:
+    if master is not None and master.startswith("sc://"):
+        return f"--master {master}"
+    if environment.get("SPARK_API_MODE", "").lower() == "connect":
+        return "SPARK_API_MODE is set"
+    return next((f"{name} is set" for name in _VARIABLES if environment.get(name)), None)
 
 
 def _start(master: str, jvm_options: str, shows_progress: bool) -> "SparkSession":
