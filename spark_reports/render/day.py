@@ -5,7 +5,7 @@ from datetime import date
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import clients, compared, lists, owners, producers, worst
+from spark_reports.render import clients, compared, lists, producers, worst
 from spark_reports.render.parts import (
     Balance,
     Bullets,
@@ -81,7 +81,7 @@ def _sections(report: Report, rows: int, head: Sequence[str]) -> Parts:
         Group("", pictures, "pictures") if pictures else None,
         _balance(report),
         Section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
-        owners.owners(report, rows),
+        worst.owners(report, rows),
         Section("days", "The worst producers, day by day", worst.strips(report, rows)),
         Section("drift", "How far timestamps were off", compared.drift(report)),
         _closed("words", "The day in words", [Paragraph(text) for text in told]),

@@ -8,7 +8,18 @@ from operator import itemgetter
 from typing import Final
 
 from spark_reports.render import places, producers
-from spark_reports.render.parts import Below, Content, Paragraph, Parts, Spark, Table, Text, mistake
+from spark_reports.render.parts import (
+    Below,
+    Content,
+    Paragraph,
+    Parts,
+    Section,
+    Spark,
+    Table,
+    Text,
+    mistake,
+    more,
+)
 from spark_reports.report import words
 from spark_reports.report.shape import Producer, Report, WouldReject
 
@@ -36,8 +47,8 @@ def first(report: Report, here: int) -> Parts:
         for largest, records in would_reject(report)[:_FIRST]
     ]
     table = Table("talk", ("Team", "Producer", WHAT_TO_DO, "By", "#Would be rejected"), rows)
-    has_teams, more = report["owners"] is not None, report["totals"]["would_reject_producers"]
-    return [_by_team(table, has_teams=has_teams), *_more(more, len(rows), "watched")] if rows else []
+    has_teams, affected = report["owners"] is not None, report["totals"]["would_reject_producers"]
+    return [_by_team(table, has_teams=has_teams), *_more(affected, len(rows), "watched")] if rows else []
 
 
 def would_reject(report: Report) -> list[tuple[WouldReject, int]]:
@@ -137,3 +148,28 @@ def known(report: Report, rows: int) -> Parts:
         if producer["known"]
     ]
     return [Table("watched", ("Producer", "Mistake", "Known until", "Ticket", "#Rejected"), shown[:rows])]
+
+
+def owners(report: Report, rows: int) -> Section | None:
+    """The teams with producers that were rejected, the worst first; None without `--owners`."""
+    owned = report["owners"]
+    if owned is None:
+        return None
+    teams = [team for team in owned["teams"] if team["producers"]]
+    cells = [
+        (
+            places.team_link(report, team["team"]),
+            *(team["rejected_records"], team["producers"]),
+            places.channel(team["channel"]),
+        )
+        for team in teams[:rows]
+    ]
+    left = words.many(owned["rejected_records_left_out"], "rejected record")
+    looked_up = f" with {left}: owners are looked up for the worst ones"
+    parts = [
+        Table("owners", ("Team", "#Rejected records", "#Producers", "Channel"), cells),
+        more(len(teams) - rows),
+        more(owned["producers_left_out"], "producer", looked_up),
+    ]
+    nothing = Paragraph("No producer had a record rejected.", "none")
+    return Section("owners", f"By owner: {words.many(len(teams), 'row')}", parts if teams else [nothing])
