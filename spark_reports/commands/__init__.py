@@ -1,6 +1,6 @@
 """One module for each command: `add` adds the command to the parser, the rest runs it. `cli` lists the
 modules.
 
-Commands that need Spark share `spark_run`; `failures` explains Spark's errors. Modules import pyspark inside
-functions only, because `--help` and `render` must work without it.
+Commands that need Spark share `spark_run`. Modules import pyspark inside functions only, because `--help` and
+`render` must work without it.
 """

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Final
 
 from spark_reports import arguments
-from spark_reports.commands import daily_run, day_by_day
+from spark_reports.commands import daily_run, day_by_day, publishing
 from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import LEAST_DAYS
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
@@ -47,7 +47,10 @@ def add(commands: arguments.Commands) -> None:
         metavar="DAYS",
         help="with --store: after a run that went well, remove days that are older, such as 400d",
     )
-    daily_run.add_report(parser)
+    publishing.add(parser, has_output=False)
+    arguments.add_gates(parser)
+    arguments.add_master(parser)
+    arguments.add_quiet(parser)
     arguments.add_replace(parser, "table", "rollup")
     parser.add_argument("--json", action="store_true", help="print report.json instead of report.md")
     parser.set_defaults(run=run)

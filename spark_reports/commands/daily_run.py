@@ -3,14 +3,11 @@
 `daily` makes one, `daily --store` makes one for each day.
 """
 
-import argparse
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from spark_reports import arguments
-from spark_reports.commands import publishing
 from spark_reports.commands.publishing import Publication
 from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
 from spark_reports.report import files, gates, kept_days
@@ -24,14 +21,6 @@ if TYPE_CHECKING:
 
     from spark_reports.log.read import Source
     from spark_reports.report.sums import Sums
-
-
-def add_report(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a report: what `publishing` does with it, and its gates."""
-    publishing.add(parser, has_output=False)
-    arguments.add_gates(parser)
-    arguments.add_master(parser)
-    arguments.add_quiet(parser)
 
 
 def made(spark: "SparkSession", publication: Publication, source: "Source") -> Report | None:
@@ -62,11 +51,12 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             week_before = last - timedelta(days=DAYS_BEFORE)
             known = rollup.known(spark, publication.rollup, week_before, last)
             before = kept_days.read_week(spark, publication.rollup, first, last)
-        found, processes = sums.day(), {} if known is None else sums.processes
-    found = found if publication.has_addresses else found.without_addresses()
+        evidence, processes = sums.day(), {} if known is None else sums.processes
+    evidence = evidence if publication.has_addresses else evidence.without_addresses()
     if publication.rollup is not None and first == last:
-        files.write(spark, f"{publication.rollup}/{day.FOLDER}", f"{last}.json", day.to_text(found, now_ms))
-    report, everybody, facts = publication.completed(found, now_ms, known, before, processes)
+        text = day.to_text(evidence, now_ms)
+        files.write(spark, f"{publication.rollup}/{day.FOLDER}", f"{last}.json", text)
+    report, everybody, facts = publication.completed(evidence, now_ms, known, before, processes)
     publication.publish(spark, report, everybody)
     publication.keep(spark, facts)
     return report
@@ -78,8 +68,7 @@ def _require_same_log(kept: Mapping[str, DayFacts], sums: "Sums", folder: str) -
     The rollup holds sums, so single lines cannot be compared. Unusable lines still count as present.
     """
     for day, facts in kept.items():
-        own = sums.processes.get(day, set())
-        missing = {(proxy, boot) for proxy, boot in facts["processes"] if (proxy, boot) not in own}
+        missing = {(proxy, boot) for proxy, boot in facts["processes"]} - sums.processes.get(day, set())
         if missing and (missing := sums.without_a_line(missing)):
             named = "/".join(map(bounded, min(missing)))
             raise LinesWouldVanishError(

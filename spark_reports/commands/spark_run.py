@@ -1,4 +1,4 @@
-"""The shared part of commands that need Spark: a session, and its failures as one sentence."""
+"""The shared part of commands that need Spark: a session, and its failures as one line, with advice."""
 
 import argparse
 import logging
@@ -10,7 +10,6 @@ from datetime import date
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports.commands.failures import explained
 from spark_reports.exits import SparkUnavailableError, UsageError
 from spark_reports.report import words
 from spark_reports.report.files import local, require_writable, try_far
@@ -19,6 +18,40 @@ from spark_reports.spark.session import settings, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+
+_ADVICE: Final = (
+    (
+        "Permission denied",
+        "Give the user of this process the right to read it: files of the decision log are readable by the "
+        "proxy's user and its group.",
+    ),
+    ("Mkdirs failed|mkdir of", "The user of this process may not write there."),
+    (
+        "FAILED_READ_FILE",
+        "The file was cut, or is not what its name or --input-format says. Copy it again, or skip the parts "
+        "that cannot be read by --skip-damaged-files: the log is then incomplete and names them.",
+    ),
+    (
+        "No FileSystem for scheme|FileSystem not found",
+        "This Spark does not have that file system: start it by spark-submit with its package "
+        "(org.apache.hadoop:hadoop-aws for s3a).",
+    ),
+    (
+        "ARITHMETIC_OVERFLOW",
+        "A sum does not fit into 64 bits, so no proxy wrote all of these lines.",
+    ),
+)
+"""Regular expressions for Spark's text, each with its advice. The first match counts."""
+
+_NOISE: Final = re.compile(
+    r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|^([a-z]\w*\.)+[A-Z]\w*: "
+    r"|\s*(Use '?try_\w+|If necessary,? set).*"
+)
+"""Names of errors and of Java's classes, which do not help in a sentence, and Spark's advice to
+authors of queries: to let them return NULL, or to switch off the check that found the error."""
+
+_CHARS: Final = 300
+"""The most characters of one cause: it may hold the long name of a temporary file."""
 
 _NOT_THERE: Final = ("[PATH_NOT_FOUND]", "[TABLE_OR_VIEW_NOT_FOUND]")
 _GLOB: Final = re.compile(r"[*?\[{\\]")
@@ -47,25 +80,34 @@ def spark_at_work(
         require_writable(folder)
     shows_progress = sys.stderr.isatty() and not options.quiet
     with spark_session(options.master, is_brief=is_brief, shows_progress=shows_progress) as spark:
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
-
         from spark_reports.log.damaged_files import SKIPS
 
         skips = {SKIPS: "true"} if getattr(options, "skip_damaged_files", False) else {}
-        try:
-            with _errors_said_once(), settings(spark, skips):
-                for folder in writes:
-                    _try_far(spark, folder)
-                yield spark
-        except PySparkException as error:
-            if str(error).startswith(_NOT_THERE):
-                raise UsageError(explained([str(error)])) from error
-            raise SparkUnavailableError(f"Spark failed: {explained([str(error)])}") from error
-        except Py4JJavaError as error:  # for example, a file cannot be read
-            raise SparkUnavailableError(
-                f"Spark failed: {explained(_causes(error.java_exception))}"
-            ) from error
+        with _failures_explained("Spark failed"), _errors_said_once(), settings(spark, skips):
+            for folder in writes:
+                if local(folder) is None:
+                    with _failures_explained(f"{folder} cannot be written"):
+                        try_far(spark, folder)
+            yield spark
+
+
+@contextmanager
+def _failures_explained(what: str) -> Iterator[None]:
+    """Inside the block, errors of Spark become one sentence, which says `what` failed."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:  # pyspark turns some of Java's errors into its own
+        text = explained([str(error)])
+        raise (
+            UsageError(text)
+            if str(error).startswith(_NOT_THERE)
+            else SparkUnavailableError(f"{what}: {text}")
+        ) from error
+    except Py4JJavaError as error:  # for example, a file cannot be read
+        raise SparkUnavailableError(f"{what}: {explained(_causes(error.java_exception))}") from error
 
 
 def _require_there(options: argparse.Namespace) -> None:
@@ -89,25 +131,6 @@ def _errors_said_once() -> Iterator[None]:
         logging.disable(before)
 
 
-def _try_far(spark: "SparkSession", folder: str) -> None:
-    """Write a file to a folder that is not on this machine, and delete it.
-
-    Raises SparkUnavailableError, which names the folder, if that is not possible.
-    """
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    if local(folder) is not None:
-        return
-    try:
-        try_far(spark, folder)
-    except PySparkException as error:  # pyspark turns some of Java's errors into its own
-        raise SparkUnavailableError(f"{folder} cannot be written: {explained([str(error)])}") from error
-    except Py4JJavaError as error:
-        reason = explained(_causes(error.java_exception))
-        raise SparkUnavailableError(f"{folder} cannot be written: {reason}") from error
-
-
 def _causes(error: Any) -> list[str]:
     """Java's texts of an exception and of its causes, at most four."""
     texts: list[str] = []
@@ -115,6 +138,20 @@ def _causes(error: Any) -> list[str]:
         texts.append(str(error.toString()))
         error = error.getCause()
     return texts
+
+
+def explained(texts: Sequence[str]) -> str:
+    """One line from the texts of a failure and of its causes, with advice."""
+    lines = dict.fromkeys(map(_in_a_line, texts))
+    whole = "\n".join(texts)
+    advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, whole)), "")
+    line = ": ".join(text.removesuffix(".") for text in lines)
+    return f"{line}. {advice}" if advice else line
+
+
+def _in_a_line(text: str) -> str:
+    line = _NOISE.sub("", text.strip().partition("\n")[0]).strip()
+    return line if len(line) <= _CHARS else f"{line[:_CHARS]}…"
 
 
 def nothing_of(period: str, inputs: Sequence[str]) -> str:
@@ -131,7 +168,7 @@ def nothing_of(period: str, inputs: Sequence[str]) -> str:
 
 def _days_of_files(inputs: Sequence[str]) -> Iterator[str]:
     """The days on which files in local directories were opened, such as `2026-11-20`."""
-    folders = [folder for each in inputs if (folder := local(each)) is not None and folder.is_dir()]
+    folders = [folder for path in inputs if (folder := local(path)) is not None and folder.is_dir()]
     files = chain.from_iterable(folder.rglob("decisions-*") for folder in folders)
     for path in islice(files, _MAX_FILES):
         with suppress(ValueError):  # a file of somebody else

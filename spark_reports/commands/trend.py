@@ -7,8 +7,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from spark_reports import arguments
-from spark_reports.commands import doubtful_days
-from spark_reports.commands.doubtful_days import missing_days
+from spark_reports.commands import question
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.report import kept_days, trend, words
 from spark_reports.report.shape import DAYS_BEFORE
@@ -31,8 +30,7 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the days up to the last day of the period, and the clients that changed on it."""
-    from spark_reports.commands import question  # pyarrow, which other commands do without
-    from spark_reports.report import stored
+    from spark_reports.report import stored  # pyarrow, which other commands do without
 
     owners = question.owners_of(options)
     is_asked = question.is_asked(options, owners)
@@ -44,24 +42,24 @@ def run(options: argparse.Namespace) -> int:
     known, facts = trend.days(rows), stored.days(options.rollup, first, last)
     changes = trend.changes(rows, last)[: options.top] if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
-    quiet = {day: _quiet(day) for day in doubtful_days.without_records(facts)}
+    quiet = {day: _quiet(day) for day in question.without_records(facts)}
     by_day = quiet | {row["day"]: row for row in known}
     shown = [by_day[day] for day in sorted(by_day) if day >= first.isoformat()]
     if not shown:
         raise NothingToReportError(
             f"the rollup {options.rollup} holds no day of {first}..{last} (UTC): {kept_days.NO_ROLLUP}"
         )
-    missing = missing_days(first, last, {day["day"] for day in shown})
+    missing = question.missing_days(first, last, {day["day"] for day in shown})
     if options.json:
         answer = {
             "days": shown,
             "changes": changes,
             "missing_days": missing,
-            "logs": doubtful_days.logs(facts),
+            "logs": question.logs(facts),
         }
         sys.stdout.write(json.dumps(answer, indent=1) + "\n")
     else:
-        doubts = list(doubtful_days.sentences(facts, {day["day"] for day in known}))
+        doubts = list(question.sentences(facts, {day["day"] for day in known}))
         sys.stdout.write(_text(shown, changes, missing, doubts))
     return OK
 

@@ -9,8 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports import arguments
-from spark_reports.commands import doubtful_days
-from spark_reports.commands.doubtful_days import missing_days
+from spark_reports.commands import question
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.log.completeness import period_text
 from spark_reports.report import kept_days, what_if, words
@@ -44,15 +43,14 @@ def add(commands: arguments.Commands) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the answer. Without limits, it is a table of the limits that people use."""
-    from spark_reports.commands import question  # pyarrow, which other commands do without
-    from spark_reports.report import stored
+    from spark_reports.report import stored  # pyarrow, which other commands do without
 
     owners = question.owners_of(options)
     is_asked = question.is_asked(options, owners)
     first, last = arguments.period_of(options)
     facts = stored.days(options.rollup, first, last)
     there = stored.days_of(options.rollup, "producers", first, last)
-    there |= set(doubtful_days.without_records(facts))
+    there |= set(question.without_records(facts))
     drift = stored.drift(options.rollup, first, last, options.topic, options.client)
     if options.team is not None:
         drift = drift.where(is_asked)
@@ -60,9 +58,9 @@ def run(options: argparse.Namespace) -> int:
     if not len(drift.rows):
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(drift, options.after, options.before, options.top)
-    answer["missing_days"] = missing_days(first, last, there)
-    answer["logs"] = doubtful_days.logs(facts)
-    doubts = list(doubtful_days.sentences(facts, there))
+    answer["missing_days"] = question.missing_days(first, last, there)
+    answer["logs"] = question.logs(facts)
+    doubts = list(question.sentences(facts, there))
     sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _text(answer, doubts))
     return OK
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from spark_reports.commands.doubtful_days import missing_days
+from spark_reports.commands.question import missing_days
 from spark_reports.log.completeness import Evidence, LineGap, days_without_log
 from spark_reports.report.headline import headline
 from spark_reports.report.words import days_in_words

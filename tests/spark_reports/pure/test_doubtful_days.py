@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_reports.commands.doubtful_days import logs, sentences
+from spark_reports.commands.question import logs, sentences
 from spark_reports.log.completeness import State
 from spark_reports.report.history import NOT_OVER
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_reports.commands.failures import explained
+from spark_reports.commands.spark_run import explained
 
 CUT = (
     "org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file "
