@@ -165,20 +165,16 @@ class Completeness:
                 assert_never(self.state)
 
     def _missing(self) -> Iterator[str]:
-        texts = (
-            many(self.lost_lines, "line lost", "lines lost") if self.lost_lines else "",
-            f"{many(len(self.silent), 'proxy process', 'proxy processes')} stopped reporting"
-            if self.silent
-            else "",
-            f"{many(self.headless, 'proxy process', 'proxy processes')} not heard from the beginning"
-            if self.headless
-            else "",
-            unusable_in_words(self.unusable),
-            "its days lie in the future by this machine's clock, so that clock or a proxy's is wrong"
-            if self.is_future
-            else "",
-        )
-        yield from filter(None, texts)
+        if self.lost_lines:
+            yield many(self.lost_lines, "line lost", "lines lost")
+        if self.silent:
+            yield f"{many(len(self.silent), 'proxy process', 'proxy processes')} stopped reporting"
+        if self.headless:
+            yield f"{many(self.headless, 'proxy process', 'proxy processes')} not heard from the beginning"
+        if self.unusable:
+            yield unusable_in_words(self.unusable)
+        if self.is_future:
+            yield "its days lie in the future by this machine's clock, so that clock or a proxy's is wrong"
 
 
 def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Completeness:

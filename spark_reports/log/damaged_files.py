@@ -38,9 +38,18 @@ def paths(lines: DataFrame) -> list[str]:
     """The damaged files among those of `lines`, which Spark reads as text: in the form of Spark's column
     `_metadata.file_path`. Raises Java's errors if a file cannot be read for another reason."""
     damaged: list[str] = []
-    while (path := _next_damaged(lines, damaged)) is not None:
-        damaged.append(path)
-    return damaged
+    while True:
+        try:
+            with settings(lines.sparkSession, {SKIPS: "false"}):
+                lines.where(~F.col(PATH).isin(damaged)).agg(F.sum(F.length("value"))).collect()
+            return damaged
+        except (Py4JJavaError, PySparkException) as error:
+            named = _NAMED.search(str(error))
+            # Spark has two forms for a file of this machine; that of PATH is `file:/…`.
+            path = None if named is None else named[1].replace("file:///", "file:/", 1)
+            if path is None or path in damaged:
+                raise
+            damaged.append(path)
 
 
 def files(reader: DataFrameReader, places: list[str], damaged: list[str]) -> DataFrame:
@@ -54,18 +63,3 @@ def as_lines(schema: StructType) -> list[Column]:
     return [
         values.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name) for field in schema.fields
     ]
-
-
-def _next_damaged(lines: DataFrame, known: list[str]) -> str | None:
-    """The damaged file of one of the `lines` that is not `known`; None if there is no other."""
-    try:
-        with settings(lines.sparkSession, {SKIPS: "false"}):
-            lines.where(~F.col(PATH).isin(known)).agg(F.sum(F.length("value"))).collect()
-    except (Py4JJavaError, PySparkException) as error:
-        named = _NAMED.search(str(error))
-        # Spark has two forms for a file of this machine; that of PATH is `file:/…`.
-        path = None if named is None else named[1].replace("file:///", "file:/", 1)
-        if path is None or path in known:
-            raise
-        return path
-    return None

@@ -4,6 +4,7 @@ Spark has no public way to delete, rename or write a file by its name, so Hadoop
 systems of pyarrow would not do: they know neither the settings nor the login of the session.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +20,12 @@ def names(spark: "SparkSession", folder: str) -> list[str]:
     """The names of the files in a directory, in order; none if it does not exist."""
     files, path = place(spark, folder)
     return sorted(file.getPath().getName() for file in files.listStatus(path)) if files.exists(path) else []
+
+
+def matches(spark: "SparkSession", glob: str) -> Sequence[Any]:
+    """Java's facts about a path, or about those that a glob matches."""
+    files, path = place(spark, glob)
+    return files.globStatus(path) or ()
 
 
 def delete(spark: "SparkSession", folder: str) -> None:

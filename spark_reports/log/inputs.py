@@ -11,10 +11,10 @@ With `{date}`, only the folders of the wanted days are listed. A day without a f
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import date
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from spark_reports.log import folders
 from spark_reports.log.completeness import period_text
@@ -59,14 +59,14 @@ def of_day(path: str, day: date) -> str:
 
 
 def of_days(spark: "SparkSession", path: str, days: Iterable[date]) -> list[str]:
-    """The paths of these days that exist; the path itself if it has no placeholder.
+    """The paths of these days that exist; the path itself if it has no placeholder. Raises Java's errors.
 
     Checking each path costs less than listing the folders of all days.
     """
     if not has_date(path):
         return [path]
     places = dict.fromkeys(of_day(path, day) for day in days)
-    return [place for place in places if _exists(spark, place)]
+    return [place for place in places if folders.matches(spark, place)]
 
 
 def no_folder(paths: Iterable[str], first: date, last: date) -> str:
@@ -84,18 +84,7 @@ def are_files(spark: "SparkSession", path: str) -> bool:
     """
     if _GLOB.search(path) and path.endswith(_FILE_NAMES):
         return True
-    statuses = _statuses(spark, path)
+    statuses = folders.matches(spark, path)
     if not statuses:
         return path.endswith(_FILE_NAMES)
     return not any(status.isDirectory() for status in islice(statuses, _LOOKED_AT))
-
-
-def _exists(spark: "SparkSession", place: str) -> bool:
-    """Whether there is such a path, or one that a glob matches. Raises Java's errors."""
-    return len(_statuses(spark, place)) > 0
-
-
-def _statuses(spark: "SparkSession", place: str) -> Sequence[Any]:
-    """Java's facts about a path, or about those that a glob matches."""
-    files, path = folders.place(spark, place)
-    return files.globStatus(path) or ()
