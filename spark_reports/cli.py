@@ -71,16 +71,6 @@ _FAILURES: Final = (
     RollupUnreadableError,
 )
 
-_EXAMPLES: Final = """examples:
-  spark_reports daily --input s3a://lake/tsproxy --store s3a://lake
-  spark_reports daily --date 2026-11-20 --input /var/lib/tsproxy/decisions --output reports/2026-11-20
-  spark_reports daily --input s3a://lake/tsproxy --output out --fail-on 'rejected_rate>1%'
-  spark_reports compact --date 2026-11-20 --input s3a://lake/tsproxy --output s3a://lake/tsproxy-lines
-  spark_reports what-if --rollup s3a://lake/rollup --date 2026-11-20 --after 1h --before 7d
-  spark_reports doctor --date 2026-11-20 --input /var/lib/tsproxy/decisions
-  spark_reports render out/report.json --format html -o report.html
-"""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
@@ -123,7 +113,7 @@ def _complain(text: str, code: int) -> int:
 
 
 def _meant(option: str, known: Sequence[str]) -> list[str]:
-    return [each for each in known if option in _SYNONYMS.get(each, "").split()]
+    return [name for name in known if option in _SYNONYMS.get(name, "").split()]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -131,7 +121,6 @@ def parser() -> argparse.ArgumentParser:
         prog="spark_reports",
         usage="spark_reports [-h] COMMAND ...",
         description="Reports from tsproxy's decision log. All days are UTC days.",
-        epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = root.add_subparsers(
@@ -139,6 +128,8 @@ def parser() -> argparse.ArgumentParser:
     )
     for command in COMMANDS.values():
         command.add(commands)
+    examples = [str(commands.choices[name].epilog).splitlines()[1] for name in COMMANDS]
+    root.epilog = "\n".join(["examples:", *examples])
     for title, group in GROUPS.items():
         root.add_argument_group(
             title, listed({name: commands.choices[name].description or "" for name in group})

@@ -19,7 +19,7 @@ in between, the next one writes and makes them, and checks their gates.
 import argparse
 import json
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
@@ -44,7 +44,7 @@ _TABLE: Final = "lines"
 _PARTS: Final = {"rollup": "rollup", "output": "reports"}
 """The options that `--store` stands for, and their folders in it."""
 _UNMADE: Final = "unmade.json"
-_WORST_FIRST: Final = (FAILED, GATE_TRIPPED, OK)
+_WORST_FIRST: Final = (FAILED, GATE_TRIPPED)
 
 
 def complete(options: argparse.Namespace) -> None:
@@ -80,10 +80,10 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         source = Source([table.name], first, last, table.form)
         codes = {}
         for day in sorted(written | before):
-            of_day = replace(days, is_checked=day in checked)
-            codes[day] = of_day.reported(spark, replace(source, first=day, last=day))
+            of_day = replace(source, first=day, last=day)
+            codes[day] = days.reported(spark, of_day, is_checked=day in checked)
         unmade.clear()
-        code = _worst(codes[day] for day in written)
+        code = next((code for code in _WORST_FIRST if code in {codes[day] for day in written}), OK)
         empty = [day.isoformat() for day in sorted(asked) if codes[day] is None]
         if options.keep is not None and code != FAILED and not empty:
             first_kept = last - timedelta(days=options.keep)
@@ -129,12 +129,6 @@ def _write(
     return late - held, late & held
 
 
-def _worst(codes: Iterable[int | None]) -> int:
-    """The worst of these exit codes. OK if there is none."""
-    known = set(codes)
-    return next((code for code in _WORST_FIRST if code in known), OK)
-
-
 @dataclass(frozen=True, slots=True)
 class Days:
     """The reports of several days."""
@@ -142,8 +136,6 @@ class Days:
     publication: Publication
     fail_on: Collection[gates.Gate]
     is_quiet: bool
-    is_checked: bool = True
-    """Its gates count, and its unusable lines."""
 
     def tell(self, text: str) -> None:
         """Print a text, unless the command is to be quiet."""
@@ -151,8 +143,9 @@ class Days:
             sys.stdout.write(text)
             sys.stdout.flush()
 
-    def reported(self, spark: "SparkSession", source: "Source") -> int | None:
-        """Make the report of a day, write its files, and check it.
+    def reported(self, spark: "SparkSession", source: "Source", *, is_checked: bool) -> int | None:
+        """Make the report of a day, and write its files. Its gates and its unusable lines count if it
+        `is_checked`.
 
         Return OK, GATE_TRIPPED, FAILED if no line of the day can be used or if the rollup holds it of another
         log, or None if there is no line.
@@ -167,7 +160,7 @@ class Days:
             return None
         text = f"{report['first_day']}: {report['headline']} {report['log']['sentence']}"
         self.tell(f"{text} Written to {publication.output}.\n")
-        return daily_run.ended(report, self.fail_on, str(day)) if self.is_checked else OK
+        return daily_run.ended(report, self.fail_on, str(day)) if is_checked else OK
 
 
 @dataclass(slots=True)

@@ -224,14 +224,14 @@ class Publication:
         steps = [] if self.index is None else _below(self.index, self.output)
         page = "/".join([*steps, _PAGE]) if steps and "html" in self.formats else None
         first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
-        own: list[DayFacts] = []
+        facts: list[DayFacts] = []
         known, past = dict(before), None
         if self.rollup is not None:
-            own = history.of_report(report, days, page, processes)
-            known |= {facts["day"]: facts for facts in own}
+            facts = history.of_report(report, days, page, processes)
+            known |= {kept["day"]: kept for kept in facts}
             trend = report["trend"]
             past = history.compared(known, last, trend["new_producers"] if trend else None)
-        found = Links(
+        links_of_page = Links(
             json="report.json" if "json" in self.formats else None,
             csv="report.csv" if "csv" in self.formats else None,
             index=f"{'../' * len(steps)}{_INDEX}" if steps else None,
@@ -241,7 +241,7 @@ class Publication:
             teams=self._teams_from_page(report),
             address=self.address,
         )
-        return {**report, "history": past, "links": found}, own
+        return {**report, "history": past, "links": links_of_page}, facts
 
     def publish(self, spark: "SparkSession | None", report: Report, everybody: Report) -> None:
         """Write the report's files and the teams' folders. `everybody`: the report with all clients, for the
@@ -265,8 +265,8 @@ class Publication:
         """The link from the page to the folder of the teams; None if there is none."""
         if not _has_teams(report):
             return None
-        (_, above), (_, own) = _place(self.teams_in), _place(self.output)
-        return f"{'../' * len(own.relative_to(above).parts)}{teams.FOLDER}"
+        (_, above), (_, folder) = _place(self.teams_in), _place(self.output)
+        return f"{'../' * len(folder.relative_to(above).parts)}{teams.FOLDER}"
 
     def _publish_teams(self, spark: "SparkSession | None", report: Report) -> None:
         """Write the folder of each team."""
@@ -275,10 +275,10 @@ class Publication:
         folder = f"{self.teams_in.rstrip('/')}/{teams.FOLDER}"
         before = files.read_folders(spark, folder, teams.LATEST)
         for team in report["owners"]["teams"]:
-            own = teams.folder_of(team["team"])
-            known = teams.latest(report, team, teams.from_text(before.get(own)))
+            name_of_team = teams.folder_of(team["team"])
+            known = teams.latest(report, team, teams.from_text(before.get(name_of_team)))
             for name, text in team_files.files(report, team, known).items():
-                files.write(spark, f"{folder}/{own}", name, text)
+                files.write(spark, f"{folder}/{name_of_team}", name, text)
 
 
 def _has_teams(report: Report) -> bool:

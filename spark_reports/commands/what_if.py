@@ -134,7 +134,7 @@ def _between(records: Between, whole: int) -> str:
 
 
 def _duration_ms(text: str) -> int:
-    found = re.fullmatch(r"(\d{1,12})(ms|s|m|h|d)", text)
-    if found is None:
+    duration = re.fullmatch(r"(\d{1,12})(ms|s|m|h|d)", text)
+    if duration is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 250ms, 10s, 1h or 7d")
-    return int(found[1]) * _UNITS_MS[found[2]]
+    return int(duration[1]) * _UNITS_MS[duration[2]]
