@@ -5,22 +5,7 @@ from datetime import date
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import clients, compared, lists, producers, worst
-from spark_reports.render.parts import (
-    Balance,
-    Bullets,
-    Content,
-    Days,
-    Group,
-    Hours,
-    Links,
-    Page,
-    Paragraph,
-    Parts,
-    Proof,
-    Section,
-    Text,
-)
+from spark_reports.render import clients, compared, lists, parts, producers, worst
 from spark_reports.report import history, links, missing, words
 from spark_reports.report.causes import KINDS
 from spark_reports.report.headline import bad_and_good, sent_again_records
@@ -41,15 +26,15 @@ _DIRECTIONS: Final = {
 _LABELS: Final = ("00", "06", "12", "18", "24")
 
 
-def page(report: Report, rows: int) -> Page:
+def page(report: Report, rows: int) -> parts.Page:
     """The page with at most `rows` rows of each table."""
     first = [text for text in (bad_and_good(report["totals"]), report["kafka_4"]["sentence"]) if text]
-    unfinished = Paragraph("The day is not over: numbers so far.", "soft")
+    unfinished = parts.Paragraph("The day is not over: numbers so far.", "soft")
     return of_report(
         report,
         report["headline"],
         [
-            *[Paragraph(words.short(text, _TEXT_CHARS)) for text in first],
+            *[parts.Paragraph(words.short(text, _TEXT_CHARS)) for text in first],
             None if report["is_over"] else unfinished,
             _proof(report),
         ],
@@ -58,14 +43,16 @@ def page(report: Report, rows: int) -> Page:
     )
 
 
-def of_report(report: Report, headline: str, head: Parts, sections: Parts, nav: Links | None) -> Page:
+def of_report(
+    report: Report, headline: str, head: parts.Parts, sections: parts.Parts, nav: parts.Links | None
+) -> parts.Page:
     """A page of this report: its day, or a part of it."""
     days, headline = _days(report), words.short(headline, _TEXT_CHARS)
     title, kicker = f"tsproxy {days}: {headline}", f" daily report · {days} · UTC"
-    return Page(title, kicker, headline, head, sections, _foot(report), nav)
+    return parts.Page(title, kicker, headline, head, sections, _foot(report), nav)
 
 
-def _sections(report: Report, rows: int, head: Sequence[str]) -> Parts:
+def _sections(report: Report, rows: int, head: Sequence[str]) -> parts.Parts:
     """The sections. `head`: the sentences that stand at the head of the page already."""
     totals, trend = report["totals"], report["trend"]
     affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
@@ -77,14 +64,14 @@ def _sections(report: Report, rows: int, head: Sequence[str]) -> Parts:
     known = sum(1 for producer in report["producers"] if producer["known"])
     pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
     return [
-        Section("talk", "Whom to talk to", worst.first(report, rows), has_head=False),
-        Group("", pictures, "pictures") if pictures else None,
+        parts.Section("talk", "Whom to talk to", worst.first(report, rows), has_head=False),
+        parts.Group("", pictures, "pictures") if pictures else None,
         _balance(report),
-        Section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
+        parts.Section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
         worst.owners(report, rows),
-        Section("days", "The worst producers, day by day", worst.strips(report, rows)),
-        Section("drift", "How far timestamps were off", compared.drift(report)),
-        _closed("words", "The day in words", [Paragraph(text) for text in told]),
+        parts.Section("days", "The worst producers, day by day", worst.strips(report, rows)),
+        parts.Section("drift", "How far timestamps were off", compared.drift(report)),
+        _closed("words", "The day in words", [parts.Paragraph(text) for text in told]),
         _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
         _closed("whatif", compared.what_if_title(report), compared.what_if(report)),
         *clients.sections(
@@ -117,23 +104,25 @@ def _sections(report: Report, rows: int, head: Sequence[str]) -> Parts:
             f"The log behind this report: {words.many(report['log']['lines'], 'line')}",
             lists.log_quality(report),
         ),
-        Section("known", f"Known, and worked at: {words.many(known, 'producer')}", worst.known(report, rows)),
+        parts.Section(
+            "known", f"Known, and worked at: {words.many(known, 'producer')}", worst.known(report, rows)
+        ),
     ]
 
 
-def _closed(name: str, title: str, content: Parts) -> Section:
-    return Section(name, title, content, is_closed=True)
+def _closed(name: str, title: str, content: parts.Parts) -> parts.Section:
+    return parts.Section(name, title, content, is_closed=True)
 
 
-def _proof(report: Report) -> Proof:
-    sentences: Parts = [
-        Paragraph(words.short(report["log"]["sentence"], _TEXT_CHARS)),
-        Bullets(missing.in_short(report["log"]), "missing soft"),
+def _proof(report: Report) -> parts.Proof:
+    sentences: parts.Parts = [
+        parts.Paragraph(words.short(report["log"]["sentence"], _TEXT_CHARS)),
+        parts.Bullets(missing.in_short(report["log"]), "missing soft"),
     ]
-    return Proof(*_PROOFS[missing.state(report["log"])], sentences)
+    return parts.Proof(*_PROOFS[missing.state(report["log"])], sentences)
 
 
-def _by_hour(report: Report) -> Hours | None:
+def _by_hour(report: Report) -> parts.Hours | None:
     """Rejected records by hour and cause; None without rejections."""
     rows = report["cause_hours"]
     sums = [sum(hour) for hour in zip(*(row["rejected_records"] for row in rows), strict=True)]
@@ -143,14 +132,14 @@ def _by_hour(report: Report) -> Hours | None:
     busiest = words.moment(report, f"{report['hours'][sums.index(most)]}:00")
     is_one_day = report["first_day"] == report["last_day"]
     kinds = [row["kind"] if row["kind"] in KINDS else "others" for row in rows]
-    return Hours(
+    return parts.Hours(
         f"Rejected by hour: most at {busiest}, {words.count(most)}",
         [(kind, KINDS[kind], row["rejected_records"]) for kind, row in zip(kinds, rows, strict=True)],
         _LABELS if is_one_day else (report["first_day"], report["last_day"]),
     )
 
 
-def _week(report: Report) -> Days | None:
+def _week(report: Report) -> parts.Days | None:
     """The share of rejected records of each of eight days, on a scale of their own; None without a rollup."""
     past = report["history"]
     if past is None:
@@ -165,13 +154,13 @@ def _week(report: Report) -> Days | None:
         )
         for day in past["days"]
     ]
-    return Days(f"Rejected by day: {_DIRECTIONS.get(past['direction'], 'not compared')}", bars)
+    return parts.Days(f"Rejected by day: {_DIRECTIONS.get(past['direction'], 'not compared')}", bars)
 
 
-def _balance(report: Report) -> Balance:
+def _balance(report: Report) -> parts.Balance:
     """The outcomes of checked records, whose sum they are."""
     totals = report["totals"]
-    parts = [
+    outcomes = [
         (totals["records_accepted"], "accepted", "accepted"),
         (totals["records_repaired"], "repaired", "repaired"),
         (totals["records_rejected"], "rejected by tsproxy", "ours"),
@@ -180,14 +169,14 @@ def _balance(report: Report) -> Balance:
     ]
     again = words.many(sent_again_records(totals), "record")
     note = f"Not counted: {again} that failed with an error that most producers retry."
-    return Balance(
+    return parts.Balance(
         totals["records_judged"],
-        [part for part in parts if part[0]],
+        [outcome for outcome in outcomes if outcome[0]],
         note if sent_again_records(totals) else "",
     )
 
 
-def neighbours(report: Report) -> Links | None:
+def neighbours(report: Report) -> parts.Links | None:
     """Links to the report of the day before, to that of the day after, and to all days; None without any."""
     known = report["links"]
     if known is None:
@@ -197,20 +186,20 @@ def neighbours(report: Report) -> Links | None:
         ("Day after", known["day_after"]),
         ("All days", known["index"]),
     )
-    shown = [Text(name, link=links.relative(link)) for name, link in named if links.relative(link)]
-    return Links("Other reports", shown) if shown else None
+    shown = [parts.Text(name, link=links.relative(link)) for name, link in named if links.relative(link)]
+    return parts.Links("Other reports", shown) if shown else None
 
 
-def _foot(report: Report) -> Content:
+def _foot(report: Report) -> parts.Content:
     """When the page was made, and links to the files beside it: report.json (latest.json of a team) and
     report.csv."""
     made, known = report["generated_ts"], report["links"]
     exact, sheet = (links.relative(known[key]) if known else None for key in ("json", "csv"))
     return (
         f"Made {made[:10]} {made[11:16]} UTC. Exact numbers of everything shown: ",
-        Text(exact, link=exact) if exact else "report.json",
+        parts.Text(exact, link=exact) if exact else "report.json",
         ". ",
-        ("For a spreadsheet: ", Text("report.csv", link=sheet), ".") if sheet else None,
+        ("For a spreadsheet: ", parts.Text("report.csv", link=sheet), ".") if sheet else None,
     )
 
 

@@ -4,20 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from spark_reports.render import places
-from spark_reports.render.parts import (
-    Bullets,
-    Content,
-    Facts,
-    Group,
-    Line,
-    Lines,
-    Paragraph,
-    Parts,
-    Table,
-    Text,
-    more,
-)
+from spark_reports.render import parts, places
 from spark_reports.render.producers import tag
 from spark_reports.report import missing, words
 from spark_reports.report.shape import InForce, ReasonRow, Report, Topic
@@ -27,11 +14,11 @@ _STARTS_SHOWN: Final = 10
 _NAMES_SHOWN: Final = 12
 
 
-def reasons(report: Report) -> Parts:
+def reasons(report: Report) -> parts.Parts:
     """The reasons why batches were not simply accepted: final ones, then unconfirmed batches, then batches
     that were sent again."""
     if not report["reasons"]:
-        return [Paragraph("Nothing was rejected.", "none")]
+        return [parts.Paragraph("Nothing was rejected.", "none")]
     final, open_, again = words.by_outcome(report["reasons"])
     return [
         _reasons(final),
@@ -40,11 +27,11 @@ def reasons(report: Report) -> Parts:
     ]
 
 
-def _explained(title: str, text: str, rows: Sequence[ReasonRow]) -> Group | None:
-    return Group(title, [Paragraph(text, "soft"), _reasons(rows)]) if rows else None
+def _explained(title: str, text: str, rows: Sequence[ReasonRow]) -> parts.Group | None:
+    return parts.Group(title, [parts.Paragraph(text, "soft"), _reasons(rows)]) if rows else None
 
 
-def _reasons(reasons: Sequence[ReasonRow]) -> Table:
+def _reasons(reasons: Sequence[ReasonRow]) -> parts.Table:
     heads = ("Reason", "Cause", "#Producers", "#Batches", "#Records", "#Bad", "#Good in the same batches")
     rows = [
         (
@@ -55,16 +42,16 @@ def _reasons(reasons: Sequence[ReasonRow]) -> Table:
         )
         for row in reasons
     ]
-    return Table("reasons", heads, rows)
+    return parts.Table("reasons", heads, rows)
 
 
-def _answer(row: ReasonRow) -> Text:
+def _answer(row: ReasonRow) -> parts.Text:
     verdict, code = row["verdict"], row["error_code"]
     told = f"{words.VERDICT_WORDS.get(verdict, verdict)}: {words.error_name(code)}"
     return replace(tag(verdict, row["reason"], code), in_markdown=told)
 
 
-def topics(report: Report, rows: int) -> Parts:
+def topics(report: Report, rows: int) -> parts.Parts:
     """Every topic with its limits in force and the outcomes of its records. A line opens to its drift, its
     worst producers, and other limits."""
     rest, omitted = report["topics"][rows:], report["topics_omitted"]
@@ -72,11 +59,11 @@ def topics(report: Report, rows: int) -> Parts:
     limits = words.limits_by_topic(report["limits"])
     lines = [_topic(report, topic, limits.get(topic["topic"], [])) for topic in report["topics"][:rows]]
     return [
-        Paragraph(
+        parts.Paragraph(
             "Click a topic for its worst producers and for other limits.", "soft note opens", is_of_page=True
         ),
-        Lines("topics", _TOPIC_HEADS, lines, tells_details=True),
-        more(omitted["count"] + len(rest), "topic", f" with {words.many(records, 'record')}"),
+        parts.Lines("topics", _TOPIC_HEADS, lines, tells_details=True),
+        parts.more(omitted["count"] + len(rest), "topic", f" with {words.many(records, 'record')}"),
     ]
 
 
@@ -86,13 +73,13 @@ _TOPIC_HEADS: Final = (
 )
 
 
-def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> Line:
+def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> parts.Line:
     page = places.topic_link(report, topic["topic"])
     text = "Its producers, with their evidence: "
-    evidence = Paragraph((text, page), is_of_page=True) if isinstance(page, Text) else None
-    return Line(
+    evidence = parts.Paragraph((text, page), is_of_page=True) if isinstance(page, parts.Text) else None
+    return parts.Line(
         (
-            Text(words.short(topic["topic"], 60), "name"),
+            parts.Text(words.short(topic["topic"], 60), "name"),
             ", ".join(limits) or "–",
             topic["records_judged"],
             topic["records_accepted"] + topic["records_repaired"],
@@ -105,37 +92,37 @@ def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> Line:
     )
 
 
-def _part(records: int, topic: Topic) -> Content:
+def _part(records: int, topic: Topic) -> parts.Content:
     share = f" ({words.share(records, topic['records_judged'])})"
-    return records, Text(share, "soft") if records else None
+    return records, parts.Text(share, "soft") if records else None
 
 
-def topic_details(report: Report, topic: Topic) -> Parts:
+def topic_details(report: Report, topic: Topic) -> parts.Parts:
     """The drift of a topic, its worst producers, and other limits."""
     now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
     drift = words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms)
     return [
-        Paragraph(f"Drift seen: {drift}. {worst_producers(topic)}".rstrip()),
+        parts.Paragraph(f"Drift seen: {drift}. {worst_producers(topic)}".rstrip()),
         *[_limits(topic, side) for side in SIDE_WORDS],
     ]
 
 
-def _limits(topic: Topic, side: str) -> Paragraph | None:
+def _limits(topic: Topic, side: str) -> parts.Paragraph | None:
     """A sentence about limits on one side, and the records that each would reject; None if none is known."""
     known = other_limits(topic, side)
-    listed: list[Content] = []
+    listed: list[parts.Content] = []
     for limit in known:
-        listed += ["; " if listed else "", Text(limit.text, "b") if limit.is_own else limit.text]
-    return Paragraph((f"{named_side(topic, side)}: ", *listed, ".")) if known else None
+        listed += ["; " if listed else "", parts.Text(limit.text, "b") if limit.is_own else limit.text]
+    return parts.Paragraph((f"{named_side(topic, side)}: ", *listed, ".")) if known else None
 
 
-def rules(report: Report, rows: int) -> Parts:
+def rules(report: Report, rows: int) -> parts.Parts:
     """The rules with the records that they rejected or would reject, then starts and reloads."""
     shown = [
         (
-            Text(words.rule(row["rule"]), "name"),
+            parts.Text(words.rule(row["rule"]), "name"),
             words.short(row["mode"] or "–", 20),
-            Text(words.short(row["waiver"] or "–", 60), "name"),
+            parts.Text(words.short(row["waiver"] or "–", 60), "name"),
             *(row["batches"], row["records"], row["bad_records"], row["rejected_records"]),
         )
         for row in report["rules"]
@@ -144,10 +131,12 @@ def rules(report: Report, rows: int) -> Parts:
     none = "No batch violated a rule of tsproxy's own; no waiver was used."
     unchanged = "No process started or reloaded: the configuration is that of the day before."
     return [
-        Table("rules", heads, shown[:rows]) if shown else Paragraph(none, "none"),
-        more(len(shown) - rows, "rule"),
-        Bullets([_started(start) for start in report["in_force"][: min(rows, _STARTS_SHOWN)]], "starts"),
-        Paragraph(unchanged, "more") if not report["in_force"] else None,
+        parts.Table("rules", heads, shown[:rows]) if shown else parts.Paragraph(none, "none"),
+        parts.more(len(shown) - rows, "rule"),
+        parts.Bullets(
+            [_started(start) for start in report["in_force"][: min(rows, _STARTS_SHOWN)]], "starts"
+        ),
+        parts.Paragraph(unchanged, "more") if not report["in_force"] else None,
     ]
 
 
@@ -169,7 +158,7 @@ def _named(names: list[str]) -> str:
     return shown + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")
 
 
-def log_quality(report: Report) -> Parts:
+def log_quality(report: Report) -> parts.Parts:
     """The quality of the log behind the report."""
     log = report["log"]
     problems = ", ".join(
@@ -191,5 +180,5 @@ def log_quality(report: Report) -> Parts:
         ("Batches counted as (other)", words.count(log["batches_folded"])),
         ("Files read", f"{words.count(log['files'])}, {words.count(log['open_files'])} still being written"),
     )
-    texts = [Text(words.short(example), "code") for example in examples]
-    return [Facts(facts), Bullets(missing.sentences(log)), Bullets(texts)]
+    texts = [parts.Text(words.short(example), "code") for example in examples]
+    return [parts.Facts(facts), parts.Bullets(missing.sentences(log)), parts.Bullets(texts)]

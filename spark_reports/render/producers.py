@@ -8,21 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Final
 
-from spark_reports.render import places
-from spark_reports.render.parts import (
-    Bullets,
-    Content,
-    Copied,
-    Group,
-    Line,
-    Lines,
-    Meter,
-    Paragraph,
-    Parts,
-    Spark,
-    Text,
-    more,
-)
+from spark_reports.render import parts, places
 from spark_reports.report import causes, links, words
 from spark_reports.report.causes import Cause, Sender
 from spark_reports.report.headline import rejected_records
@@ -44,13 +30,13 @@ _INDEXES_SHOWN: Final = 8
 _HEADS: Final = ("Producer", "#Rejected", "#Of what it sent", "Off by", "Topics", "Since", "Hours (UTC)")
 
 
-def by_cause(report: Report, rows: int) -> Parts:
+def by_cause(report: Report, rows: int) -> parts.Parts:
     """The first `rows` producers, in a group for each cause."""
     groups = causes.of_report(report)
     if not groups:
-        return [Paragraph("No producer had a record rejected.", "none")]
+        return [parts.Paragraph("No producer had a record rejected.", "none")]
     return [
-        Paragraph(
+        parts.Paragraph(
             "Click a producer for examples and a text for its owner.", "soft note opens", is_of_page=True
         ),
         *[_group(report, cause, rows, has_heads=cause is groups[0]) for cause in groups],
@@ -58,98 +44,98 @@ def by_cause(report: Report, rows: int) -> Parts:
     ]
 
 
-def _omitted(report: Report, rest: Sequence[Producer]) -> Paragraph | None:
+def _omitted(report: Report, rest: Sequence[Producer]) -> parts.Paragraph | None:
     omitted = report["producers_omitted"]
     rejected = omitted["rejected_records"] + sum(producer["rejected_records"] for producer in rest)
     told = f" with {words.many(rejected, 'rejected record')}: counted above, not listed"
-    return more(omitted["count"] + len(rest), "producer", told)
+    return parts.more(omitted["count"] + len(rest), "producer", told)
 
 
-def _group(report: Report, cause: Cause, rows: int, *, has_heads: bool) -> Group:
+def _group(report: Report, cause: Cause, rows: int, *, has_heads: bool) -> parts.Group:
     listed = {id(producer) for producer in report["producers"][:rows]}
     senders = [sender for sender in cause.senders if id(sender.producer) in listed]
     rest = senders[LINES_SHOWN:]
     left = words.many(sum(sender.records for sender in rest), "record")
-    about = Paragraph(
+    about = parts.Paragraph(
         (
             *[(tag(*answer), " ") for answer in cause.answers],
             f"{cause.in_words(rejected_records(report['totals']))}. ",
-            Text(f"{words.sentence(cause.fix)}.", "fix"),
+            parts.Text(f"{words.sentence(cause.fix)}.", "fix"),
             f" Platform: {cause.platform}." if cause.platform else None,
         ),
         "soft",
     )
-    lines = Lines(
+    lines = parts.Lines(
         "producers",
         _HEADS,
         [_line(report, sender) for sender in senders],
         has_heads,
         folded=(LINES_SHOWN, f"{words.many(len(rest), 'more producer')} with this cause: {left}"),
     )
-    return Group(words.sentence(cause.name), [about, lines], "cause")
+    return parts.Group(words.sentence(cause.name), [about, lines], "cause")
 
 
-def lines(report: Report, shown: Sequence[Producer], topic: str | None) -> Lines:
+def lines(report: Report, shown: Sequence[Producer], topic: str | None) -> parts.Lines:
     """A line for each of these producers, with all its causes. `topic`: whose page it is, if any."""
     senders = [Sender(producer, producer["reasons"]) for producer in shown]
-    return Lines("producers", _HEADS, [_line(report, sender, topic) for sender in senders])
+    return parts.Lines("producers", _HEADS, [_line(report, sender, topic) for sender in senders])
 
 
-def tag(verdict: str, reason: str | None, error_code: int) -> Text:
+def tag(verdict: str, reason: str | None, error_code: int) -> parts.Text:
     """A coloured word for the reason, and for who rejected. Markdown leaves it out."""
     is_broker = verdict == VerdictName.BROKER_REJECTED
     word = words.REASON_WORDS.get(reason or "", "other")
     if is_broker and words.is_unspecific(reason):
         word = words.error_name(error_code).partition(" (")[0]
     text, look = (f"broker: {word}", "tag broker") if is_broker else (word, "tag ours")
-    return Text(text, look, in_markdown="")
+    return parts.Text(text, look, in_markdown="")
 
 
-def _topics(producer: Producer) -> Content:
-    names = tuple(Text(words.short(topic["topic"], 60), "name") for topic in producer["topics"][:1])
+def _topics(producer: Producer) -> parts.Content:
+    names = tuple(parts.Text(words.short(topic["topic"], 60), "name") for topic in producer["topics"][:1])
     more = producer["topics_count"] - 1
-    return *names, Text(f" and {words.count(more)} more", "soft") if more > 0 else None
+    return *names, parts.Text(f" and {words.count(more)} more", "soft") if more > 0 else None
 
 
-def _hours(producer: Producer, hours: Sequence[str]) -> Spark:
+def _hours(producer: Producer, hours: Sequence[str]) -> parts.Spark:
     values = producer["hours"]
     busiest = hours[values.index(max(values))] if values else ""
     active = sum(1 for value in values if value)
     label = f"rejected in {active} of {words.many(len(values), 'hour')}, most at {busiest[11:13]}:00"
-    return Spark(values, label)
+    return parts.Spark(values, label)
 
 
-def _line(report: Report, sender: Sender, topic: str | None = None) -> Line:
+def _line(report: Report, sender: Sender, topic: str | None = None) -> parts.Line:
     """A producer in the group of one of its causes. `topic`: the topic whose page it is on, if any."""
     producer = sender.producer
-    name = Text(words.application(producer, 80), "client", in_markdown=words.producer(producer, 80))
+    name = parts.Text(words.application(producer, 80), "client", in_markdown=words.producer(producer, 80))
     cells = (
         name,
         sender.records,
-        (words.share(sender.records, producer["records"]), Meter(sender.records, producer["records"])),
+        (words.share(sender.records, producer["records"]), parts.Meter(sender.records, producer["records"])),
         sender.drift,
         _topics(producer),
         words.since(report, producer),
         _hours(producer, report["hours"]),
     )
     if sender.is_main:
-        return Line(cells, _evidence(report, producer, topic), places.producer_id(producer))
+        return parts.Line(cells, _evidence(report, producer, topic), places.producer_id(producer))
     elsewhere = "Most of its rejected records have another cause"
     text = f"{elsewhere}: {producer['reasons'][0]['cause']}. Its evidence stands there."
-    return Line(cells, [Paragraph(text)], None)
+    return parts.Line(cells, [parts.Paragraph(text)], None)
 
 
-def _evidence(report: Report, producer: Producer, topic: str | None) -> Parts:
+def _evidence(report: Report, producer: Producer, topic: str | None) -> parts.Parts:
     told = (words.good_and_bad(producer), _others(producer), _instances(producer))
     text = notice(report, producer) if has_owner(producer) else None
     topics = _topics_of(report, producer, topic)
     return [
-        Paragraph((f"{_who(producer)} {_when(report, producer)}", *topics, ".")),
+        parts.Paragraph((f"{_who(producer)} {_when(report, producer)}", *topics, ".")),
         _week(report, producer),
-        Paragraph(" ".join(filter(None, told))),
-        Bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
-        Paragraph("Text for its owner, to copy:", "soft") if text else None,
-        Copied(text) if text else None,
+        parts.Paragraph(" ".join(filter(None, told))),
+        parts.Bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
+        parts.Paragraph("Text for its owner, to copy:", "soft") if text else None,
+        parts.Copied(text) if text else None,
     ]
 
 
@@ -167,7 +153,7 @@ def _when(report: Report, producer: Producer) -> str:
     return f"Rejected between {first} and {last} UTC"
 
 
-def _topics_of(report: Report, producer: Producer, here: str | None) -> Iterator[Content]:
+def _topics_of(report: Report, producer: Producer, here: str | None) -> Iterator[parts.Content]:
     """The topics at which it was rejected, each with a link to its page, if that is another one."""
     for number, row in enumerate(producer["topics"]):
         yield ", " if number else ", topics: "
@@ -178,19 +164,19 @@ def _topics_of(report: Report, producer: Producer, here: str | None) -> Iterator
         yield f" and {words.count(left)} more"
 
 
-def _week(report: Report, producer: Producer) -> Paragraph | None:
+def _week(report: Report, producer: Producer) -> parts.Paragraph | None:
     """The producer's last eight days, drawn and counted; None without a rollup."""
     week = producer["week"]
     if not week:
         return None
     known = report["links"]
     before = links.relative(known["day_before"]) if known and any(week[-2:-1]) else None
-    return Paragraph(
+    return parts.Paragraph(
         (
             f"Rejected by day, {span(report, week)}:",
-            Spark([records or 0 for records in week], "rejected records of each day"),
+            parts.Spark([records or 0 for records in week], "rejected records of each day"),
             f"{counts(week)}. ",
-            Text("Its day before", link=f"{before}#{places.producer_id(producer)}") if before else None,
+            parts.Text("Its day before", link=f"{before}#{places.producer_id(producer)}") if before else None,
         )
     )
 
@@ -226,19 +212,21 @@ def _instances(producer: Producer) -> str | None:
     return f"Its clients: {names}{f' and {words.count(more)} more' if more > 0 else ''}."
 
 
-def _example(example: Example) -> Content:
+def _example(example: Example) -> parts.Content:
     indexes = ", ".join(map(str, example["bad_index"][:_INDEXES_SHOWN]))
     more = ", …" if example["bad_records"] > min(len(example["bad_index"]), _INDEXES_SHOWN) else ""
     time = example["bad_ts"][0] if example["bad_ts"] else None
     where = f"{words.short(example['topic'], 80)}-{example['partition']}"
     message, cause = example["error_message"], example["cause"]
     part = f"{example['bad_records']} of {words.many(example['records'], 'record')}"
-    read_as = () if time is None else (Text(str(time), "code"), words.timestamp(time, example["read_as_ts"]))
+    read_as = (
+        () if time is None else (parts.Text(str(time), "code"), words.timestamp(time, example["read_as_ts"]))
+    )
     return (
         f"{words.instant_words(example['ts'])}, {where}: {part}",
         f" (index {indexes}{more})" if indexes else None,
         f", {cause}",
         ("; first timestamp ", *read_as) if read_as else None,
         ". ",
-        Text(words.short(message), "soft") if message and message != SAYS_NOTHING else None,
+        parts.Text(words.short(message), "soft") if message and message != SAYS_NOTHING else None,
     )

@@ -6,19 +6,7 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from spark_reports.log.completeness import State
-from spark_reports.render import html, pages, places, worst
-from spark_reports.render.parts import (
-    Bullets,
-    Content,
-    Page,
-    Paragraph,
-    Section,
-    Spark,
-    Table,
-    Text,
-    mistake,
-    more,
-)
+from spark_reports.render import html, pages, parts, places, worst
 from spark_reports.report import teams, words
 from spark_reports.report.shape import Report
 from spark_reports.report.shape_for_readers import Team
@@ -49,28 +37,32 @@ def index(known: Latest) -> str:
     *_, day = known["days"]
     team = words.team(known["team"])
     title = f"{team}: {_told(day)}"
-    evidence = Text(f"Evidence, and a text for each owner: {day['day']}", link=teams.page_of(day["day"]))
-    channel = Paragraph(("Channel: ", places.channel(known["channel"]))) if known["channel"] else None
+    evidence = parts.Text(
+        f"Evidence, and a text for each owner: {day['day']}", link=teams.page_of(day["day"])
+    )
+    channel = parts.Paragraph(("Channel: ", places.channel(known["channel"]))) if known["channel"] else None
     rows = [
         (
-            Text(words.producer(row, 60), "client"),
-            mistake(row["cause"], row["fix"]),
+            parts.Text(words.producer(row, 60), "client"),
+            parts.mistake(row["cause"], row["fix"]),
             _since(row["since"]),
             _OUTCOMES.get(row["outcome"], row["outcome"]),
             row["records"],
         )
         for row in known["rows"]
     ]
-    table = Table("owners", ("Producer", worst.WHAT_TO_DO, "Since", "Outcome", "#Records"), rows[:_ROWS])
+    table = parts.Table(
+        "owners", ("Producer", worst.WHAT_TO_DO, "Since", "Outcome", "#Records"), rows[:_ROWS]
+    )
     return html.write(
-        Page(
+        parts.Page(
             title=f"tsproxy {title}",
             kicker=f" · {team} · {day['day']} · UTC",
             headline=title,
-            head=[channel, Paragraph(evidence)],
+            head=[channel, parts.Paragraph(evidence)],
             sections=[
-                Section("team", "Its producers", [table], has_head=False),
-                more(len(rows) - _ROWS, where=f" in {teams.LATEST}"),
+                parts.Section("team", "Its producers", [table], has_head=False),
+                parts.more(len(rows) - _ROWS, where=f" in {teams.LATEST}"),
                 _month(known["days"]),
             ],
             foot=("For programs: ", _link(teams.LATEST), ". For a feed reader: ", _link(teams.FEED), "."),
@@ -84,8 +76,8 @@ def _told(day: TeamDay) -> str:
     return f"{day['subject'].partition(': ')[2]}{at_least}"
 
 
-def _link(file: str) -> Text:
-    return Text(file, link=file)
+def _link(file: str) -> parts.Text:
+    return parts.Text(file, link=file)
 
 
 def _since(since: str | None) -> str:
@@ -93,21 +85,23 @@ def _since(since: str | None) -> str:
     return "–" if since is None else since[11:16] or since
 
 
-def _month(days: Sequence[TeamDay]) -> Section:
+def _month(days: Sequence[TeamDay]) -> parts.Section:
     """Thirty small bars for each outcome that there is, then the days as links, the newest first."""
     last = date.fromisoformat(days[-1]["day"])
     month = [str(last - timedelta(days=n)) for n in range(teams.DAYS - 1, -1, -1)]
-    bars: list[Content] = []
+    bars: list[parts.Content] = []
     for outcome, text in _OUTCOMES.items():
         counts = {day["day"]: day[f"{outcome}_records"] for day in days}  # type: ignore[literal-required]  # keys of TeamDay
         records = sum(counts.values())
         if records or outcome == "rejected":
             label = f"{text}: {words.many(records, 'record')} on {words.many(len(days), 'day')}"
-            line = Spark([counts.get(day, 0) for day in month], label)
-            bars.append((line, Text(words.sentence(label), "soft")))
-    listed = [(Text(day["day"], link=teams.page_of(day["day"])), f" {_told(day)}") for day in reversed(days)]
+            line = parts.Spark([counts.get(day, 0) for day in month], label)
+            bars.append((line, parts.Text(words.sentence(label), "soft")))
+    listed = [
+        (parts.Text(day["day"], link=teams.page_of(day["day"])), f" {_told(day)}") for day in reversed(days)
+    ]
     title = f"{month[0]} to {month[-1]}"
-    return Section("days", title, [Bullets(bars, "month"), Bullets(listed, "month days")])
+    return parts.Section("days", title, [parts.Bullets(bars, "month"), parts.Bullets(listed, "month days")])
 
 
 def feed(known: Latest) -> str:

@@ -7,19 +7,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Final
 
-from spark_reports.render import places, producers
-from spark_reports.render.parts import (
-    Below,
-    Content,
-    Paragraph,
-    Parts,
-    Section,
-    Spark,
-    Table,
-    Text,
-    mistake,
-    more,
-)
+from spark_reports.render import parts, places, producers
 from spark_reports.report import words
 from spark_reports.report.shape import Producer, Report, WouldReject
 
@@ -30,7 +18,7 @@ _FIRST_ON_PHONES: Final = 3
 _STRIPS: Final = 20
 
 
-def first(report: Report, here: int) -> Parts:
+def first(report: Report, here: int) -> parts.Parts:
     """The worst producers, and how many more there are. If nothing was rejected, those of which records would
     be."""
     if shown := [producer for producer in report["producers"] if not producer["known"]][:_FIRST]:
@@ -39,14 +27,14 @@ def first(report: Report, here: int) -> Parts:
     rows = [
         (
             places.team_link(report, largest["team"]),
-            Text(words.application(largest, 60), "name"),
-            mistake(largest["cause"], largest["fix"]),
+            parts.Text(words.application(largest, 60), "name"),
+            parts.mistake(largest["cause"], largest["fix"]),
             words.rule(largest["rule"]),
             records,
         )
         for largest, records in would_reject(report)[:_FIRST]
     ]
-    table = Table("talk", ("Team", "Producer", WHAT_TO_DO, "By", "#Would be rejected"), rows)
+    table = parts.Table("talk", ("Team", "Producer", WHAT_TO_DO, "By", "#Would be rejected"), rows)
     has_teams, affected = report["owners"] is not None, report["totals"]["would_reject_producers"]
     return [_by_team(table, has_teams=has_teams), *_more(affected, len(rows), "watched")] if rows else []
 
@@ -64,23 +52,25 @@ def would_reject(report: Report) -> list[tuple[WouldReject, int]]:
     return sorted(counts, key=lambda client: -client[1])
 
 
-def _more(affected: int, shown: int, section: str) -> Parts:
+def _more(affected: int, shown: int, section: str) -> parts.Parts:
     """How many producers a wide and a narrow first screen leave out, as links to their section."""
     left = {"wide": affected - shown, "narrow": affected - min(shown, _FIRST_ON_PHONES)}
     return [
-        Paragraph(Text(f"And {words.count(n)} more", link=f"#{section}"), f"more {kind}", is_of_page=True)
+        parts.Paragraph(
+            parts.Text(f"And {words.count(n)} more", link=f"#{section}"), f"more {kind}", is_of_page=True
+        )
         for kind, n in left.items()
         if n > 0
     ]
 
 
-def _by_team(table: Table, *, has_teams: bool) -> Table:
+def _by_team(table: parts.Table, *, has_teams: bool) -> parts.Table:
     """The table, or without its first column, of teams."""
     rows = [cells[1:] for cells in table.rows]
-    return table if has_teams else Table(table.kind, table.heads[1:], rows)
+    return table if has_teams else parts.Table(table.kind, table.heads[1:], rows)
 
 
-def talk(report: Report, shown: Sequence[Producer], here: int, *, has_teams: bool = True) -> Table:
+def talk(report: Report, shown: Sequence[Producer], here: int, *, has_teams: bool = True) -> parts.Table:
     """The table of these producers; the first `here` of them have a place on the page."""
     rows = [
         (
@@ -88,17 +78,17 @@ def talk(report: Report, shown: Sequence[Producer], here: int, *, has_teams: boo
             places.producer_link(producer, is_here=number < here),
             _mistake(producer),
             words.since(report, producer),
-            (words.count(producer["rejected_records"]), Below(_part(producer))),
+            (words.count(producer["rejected_records"]), parts.Below(_part(producer))),
         )
         for number, producer in enumerate(shown)
     ]
     heads = ("Team", "Producer", WHAT_TO_DO, "Since", "#Rejected")
-    return _by_team(Table("talk", heads, rows), has_teams=has_teams and report["owners"] is not None)
+    return _by_team(parts.Table("talk", heads, rows), has_teams=has_teams and report["owners"] is not None)
 
 
-def _mistake(producer: Producer) -> Content:
+def _mistake(producer: Producer) -> parts.Content:
     first = producer["reasons"][:1]
-    return mistake(first[0]["cause"], first[0]["fix"]) if first else "–"
+    return parts.mistake(first[0]["cause"], first[0]["fix"]) if first else "–"
 
 
 def _part(producer: Producer) -> str:
@@ -107,7 +97,7 @@ def _part(producer: Producer) -> str:
     return f"{bad}{share} of what it sent"
 
 
-def strips(report: Report, here: int) -> Parts:
+def strips(report: Report, here: int) -> parts.Parts:
     """Eight days of the worst producers, by team, all on one scale, so that a line that fell is seen; nothing
     if no day before is known."""
     worst = list(enumerate(report["producers"][:_STRIPS]))
@@ -120,7 +110,9 @@ def strips(report: Report, here: int) -> Parts:
         (
             places.team_link(report, producer["team"]),
             places.producer_link(producer, is_here=is_here),
-            Spark([records or 0 for records in producer["week"]], producers.counts(producer["week"]), most),
+            parts.Spark(
+                [records or 0 for records in producer["week"]], producers.counts(producer["week"]), most
+            ),
             producer["rejected_records"],
         )
         for is_here, producer in known
@@ -130,11 +122,11 @@ def strips(report: Report, here: int) -> Parts:
         f"{words.count(most)}."
     )
     heads = ("Team", "Producer", "Eight days", "#Rejected")
-    table = _by_team(Table("strips", heads, rows), has_teams=report["owners"] is not None)
-    return [Paragraph(scale, "soft note"), table]
+    table = _by_team(parts.Table("strips", heads, rows), has_teams=report["owners"] is not None)
+    return [parts.Paragraph(scale, "soft note"), table]
 
 
-def known(report: Report, rows: int) -> Parts:
+def known(report: Report, rows: int) -> parts.Parts:
     """The producers at whose mistake somebody works. They stand at the foot of the page alone."""
     shown = [
         (
@@ -147,10 +139,12 @@ def known(report: Report, rows: int) -> Parts:
         for producer in report["producers"]
         if producer["known"]
     ]
-    return [Table("watched", ("Producer", "Mistake", "Known until", "Ticket", "#Rejected"), shown[:rows])]
+    return [
+        parts.Table("watched", ("Producer", "Mistake", "Known until", "Ticket", "#Rejected"), shown[:rows])
+    ]
 
 
-def owners(report: Report, rows: int) -> Section | None:
+def owners(report: Report, rows: int) -> parts.Section | None:
     """The teams with producers that were rejected, the worst first; None without `--owners`."""
     owned = report["owners"]
     if owned is None:
@@ -166,10 +160,12 @@ def owners(report: Report, rows: int) -> Section | None:
     ]
     left = words.many(owned["rejected_records_left_out"], "rejected record")
     looked_up = f" with {left}: owners are looked up for the worst ones"
-    parts = [
-        Table("owners", ("Team", "#Rejected records", "#Producers", "Channel"), cells),
-        more(len(teams) - rows),
-        more(owned["producers_left_out"], "producer", looked_up),
+    listed = [
+        parts.Table("owners", ("Team", "#Rejected records", "#Producers", "Channel"), cells),
+        parts.more(len(teams) - rows),
+        parts.more(owned["producers_left_out"], "producer", looked_up),
     ]
-    nothing = Paragraph("No producer had a record rejected.", "none")
-    return Section("owners", f"By owner: {words.many(len(teams), 'row')}", parts if teams else [nothing])
+    nothing = parts.Paragraph("No producer had a record rejected.", "none")
+    return parts.Section(
+        "owners", f"By owner: {words.many(len(teams), 'row')}", listed if teams else [nothing]
+    )
