@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from spark_reports.log import inputs
 from spark_reports.report import files, gates, owners
@@ -24,6 +24,7 @@ TABLES: Final = ("parquet", "delta", "iceberg")
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Arguments: TypeAlias = "argparse._ActionsContainer"
+T = TypeVar("T")
 
 
 def add_command(commands: Commands, name: str, purpose: str, examples: str) -> argparse.ArgumentParser:
@@ -34,6 +35,18 @@ def add_command(commands: Commands, name: str, purpose: str, examples: str) -> a
     )
     parser.set_defaults(parser=parser)
     return parser
+
+
+def read_by(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """The type of an argument that `parse` reads. The text of its OSError or ValueError is shown."""
+
+    def read(text: str) -> T:
+        try:
+            return parse(text)
+        except (OSError, ValueError) as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
 
 
 def add_period(parser: Arguments, most_days: int = MAX_DAYS) -> None:
@@ -63,19 +76,12 @@ def add_input(parser: Arguments) -> None:
     parser.add_argument(
         "--input",
         nargs="+",
-        type=_path,
+        type=read_by(inputs.checked),
         required=True,
         metavar="PATH",
         help="directories, files or globs of decision logs, on any file system that Spark knows; {date} "
         "stands for the day",
     )
-
-
-def _path(text: str) -> str:
-    try:
-        return inputs.checked(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_skipping(parser: Arguments) -> None:
@@ -119,7 +125,7 @@ def add_gates(parser: Arguments, *, is_required: bool = False) -> None:
     parser.add_argument(
         "--fail-on",
         action="append",
-        type=_gate,
+        type=read_by(gates.parse),
         default=[],
         required=is_required,
         metavar="GATE",
@@ -128,22 +134,10 @@ def add_gates(parser: Arguments, *, is_required: bool = False) -> None:
     )
 
 
-def _gate(text: str) -> gates.Gate:
-    try:
-        return gates.parse(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
 def owners_file(path: str) -> Owners | str:
     """The owners from a file on this machine. For any other file: its address."""
     here = files.local(path)
-    if here is None:
-        return path
-    try:
-        return owners.parse(here.read_text(encoding="utf-8"), path)
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return path if here is None else owners.parse(here.read_text(encoding="utf-8"), path)
 
 
 def add_master(parser: Arguments) -> None:
@@ -194,7 +188,10 @@ def add_question(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rollup", required=True, metavar="DIR", help="as given to `daily --rollup`")
     parser.add_argument("--top", type=positive, default=20, metavar="N", help="producers listed (default 20)")
     parser.add_argument(
-        "--owners", type=owners_file, metavar="FILE", help="the file of `daily --owners`: its applications"
+        "--owners",
+        type=read_by(owners_file),
+        metavar="FILE",
+        help="the file of `daily --owners`: its applications",
     )
     parser.add_argument("--team", metavar="TEAM", help="only producers of this team of --owners")
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")

@@ -72,7 +72,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     )
     others.add_argument(
         "--owners",
-        type=arguments.owners_file,
+        type=arguments.read_by(arguments.owners_file),
         metavar="FILE",
         help="TOML that says which team owns which producers: each team gets a folder in DIR/teams, DIR "
         "being that of --index, else of --output",
@@ -90,7 +90,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     )
     output.add_argument(
         "--address",
-        type=_address,
+        type=arguments.read_by(links.address),
         metavar="URL",
         help="where readers find the folder above that of the teams, for the links of their texts and feeds, "
         "such as https://reports.example.com",
@@ -102,13 +102,6 @@ def _formats(text: str) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in FORMATS]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(FORMATS)}")
     return names
-
-
-def _address(text: str) -> str:
-    try:
-        return links.address(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 @dataclass(frozen=True, slots=True)
