@@ -131,10 +131,9 @@ def _write(spark: SparkSession, source: Source, table: Table, lines: DataFrame) 
     )
     with settings(spark, _PLAINLY):
         table.overwrite(within(counted, source))
-        written = within(table.rows(spark), source).withColumnRenamed("event_date", "day")
-        spans = sequence.spans(
-            sequence.words(read.identified(written), sequence.side(source.first, source.last))
-        )
+        written = read.identified(within(table.rows(spark), source))
+        side = sequence.side_of(source.first, source.last)(F.col("event_date"))
+        spans = sequence.spans(sequence.words(written, side))
         if twice := frames.rows(spans.where("is_repeated").select(*sequence.BOOT)):
             # A literal, because a query that still reads the table cannot replace it.
             dirty = frames.frame_of(spark, twice, sequence.BOOT_DDL)

@@ -262,10 +262,8 @@ def _counted_to_ms(rows: Sequence[Boot], end_ms: int, now_ms: int) -> int:
 def _told_to_ms(row: Boot) -> int:
     """The end of the boot's last heartbeat. A boot without a heartbeat is younger than an interval: the time
     is an interval before its last line."""
-    last_ms: int = (
-        row["last_ms"] - row["interval_ms"] if row["covered_to_ms"] is None else row["covered_to_ms"]
-    )
-    return last_ms
+    covered_to_ms = row["covered_to_ms"]
+    return int(row["last_ms"] - row["interval_ms"] if covered_to_ms is None else covered_to_ms)
 
 
 def _is_over(row: Boot) -> bool:

@@ -4,18 +4,18 @@ A table with a row for each file and problem (`read.FILES`) is collected as it i
 adds it up: one row for each problem, without a file, and a few rows that are examples.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
+
+from spark_reports.log.grouping import Rows
 
 FEW: Final = 1_000
 """Up to this many rows are collected as they are."""
 _EXAMPLES: Final = 5
 _TEXTS: Final = ("file", "problem")
 _OPEN: Final = ".open"
-
-Rows = list[dict[str, Any]]
 
 
 def rows(per_file: DataFrame) -> Rows:

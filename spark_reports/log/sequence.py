@@ -41,11 +41,6 @@ def side_of(first: date, last: date) -> Side:
     return lambda day: F.when(day < first.isoformat(), -1).when(day > last.isoformat(), 1).otherwise(0)
 
 
-def side(first: date, last: date) -> Column:
-    """The side of the period on which a line's day lies."""
-    return side_of(first, last)(F.col("day"))
-
-
 def facts(side: Column) -> dict[str, Column]:
     """The facts about a line from which its boot's line numbers follow; null if unknown.
 

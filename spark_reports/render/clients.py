@@ -21,21 +21,14 @@ def sections(
     """The sections of all, or of a team. Each is left out without rows."""
     behind, watched = words.far_behind(would_reject)
     records, producers = counts["would_reject_records"], counts["would_reject_producers"]
-    told = (
-        (
-            *("watched", "What rules in audit would reject", how_many(records, producers)),
-            _watched(watched[:rows], records, producers),
-        ),
-        (
-            *("behind", "Far behind the clock", words.many(counts["far_behind_records"], "record")),
-            _behind(behind[:rows], counts["far_behind_records"]),
-        ),
-        (
-            *("repaired", "Repaired", how_many(repaired_records, counts["repaired_producers"])),
-            _repaired(repaired[:rows], repaired_records),
-        ),
-    )
-    return [Section(place, f"{title}: {number}", parts, is_closed) for place, title, number, parts in told]
+    would = f"What rules in audit would reject: {how_many(records, producers)}"
+    far = f"Far behind the clock: {words.many(counts['far_behind_records'], 'record')}"
+    rewritten = f"Repaired: {how_many(repaired_records, counts['repaired_producers'])}"
+    return [
+        Section("watched", would, _watched(watched[:rows], records, producers), is_closed),
+        Section("behind", far, _behind(behind[:rows], counts["far_behind_records"]), is_closed),
+        Section("repaired", rewritten, _repaired(repaired[:rows], repaired_records), is_closed),
+    ]
 
 
 def how_many(records: int, producers: int) -> str:
