@@ -19,8 +19,7 @@ _YEARS: Final = (1970, 9998)
 """The first and the last year of a period. The log has no other years, and Python also has dates for the day
 before and the day after them."""
 
-TABLES: Final = ("parquet", "delta", "iceberg")
-"""The forms of tables, as in `store.TABLES`, which cannot be imported without pyspark."""
+_TABLES: Final = [form.value for form in inputs.Form if form is not inputs.Form.JSON]
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Arguments: TypeAlias = "argparse._ActionsContainer"
@@ -95,7 +94,7 @@ def add_skipping(parser: Arguments) -> None:
 def add_input_format(parser: Arguments) -> None:
     parser.add_argument(
         "--input-format",
-        choices=["json", *TABLES],
+        choices=["json", *_TABLES],
         default="json",
         help="json (default): the files of the proxy; else a table that `compact` wrote",
     )
@@ -117,7 +116,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
         help="a directory on any file system that Spark knows; with Iceberg CATALOG.NAMESPACE.TABLE",
     )
     parser.add_argument(
-        "--format", choices=TABLES, default="parquet", help="delta and iceberg only if the session has them"
+        "--format", choices=_TABLES, default="parquet", help="delta and iceberg only if the session has them"
     )
 
 

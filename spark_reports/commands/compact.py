@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from spark_reports import arguments
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
+from spark_reports.log import inputs
 from spark_reports.log.completeness import NEWER, period_text
 from spark_reports.report import words
 
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         from spark_reports.log import read, store
         from spark_reports.log.compact import compact
 
-        table = store.Table(options.output, store.Form(options.format))
+        table = store.Table(options.output, inputs.Form(options.format))
         store.require(spark, table.form)
         source = read.Source(options.input, first, last)
         done = compact(spark, source, table, may_lose_lines=options.replace)

@@ -12,6 +12,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import LEAST_DAYS
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
+from spark_reports.log import inputs
 from spark_reports.log.completeness import period_text
 from spark_reports.render import markdown
 from spark_reports.report.files import to_json
@@ -108,7 +109,7 @@ def _make(options: argparse.Namespace, publication: Publication, first: date, la
         from spark_reports.log import store
         from spark_reports.log.read import Source
 
-        source = Source(options.input, first, last, store.Form(options.input_format))
+        source = Source(options.input, first, last, inputs.Form(options.input_format))
         store.require(spark, source.form)
         report = daily_run.made(spark, publication, source)
     if report is None:

@@ -12,6 +12,7 @@ from spark_reports import arguments
 from spark_reports.commands import shippers
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
+from spark_reports.log import inputs
 from spark_reports.log.completeness import Evidence, State, period_text
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
         from spark_reports.log import log_reader, read, store
         from spark_reports.report.assemble import quality
 
-        source = read.Source(options.input, first, last, store.Form(options.input_format))
+        source = read.Source(options.input, first, last, inputs.Form(options.input_format))
         store.require(spark, source.form)
         with log_reader.lines(spark, source) as log:
             evidence = log.evidence()

@@ -1,4 +1,4 @@
-"""The places of a log: paths, in which `{date}` stands for a day.
+"""The places of a log: paths, in which `{date}` stands for a day, and the form of what is there.
 
 A fleet puts the files of each day into a folder of their own. The day of a folder is the day on which its
 files were opened, which is part of their names:
@@ -13,6 +13,7 @@ With `{date}`, only the folders of the wanted days are listed. A day without a f
 import re
 from collections.abc import Iterable
 from datetime import date
+from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,15 @@ _GLOB: Final = re.compile(r"[*?\[{]")
 _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
 _LOOKED_AT: Final = 100
 """The paths of a glob that are looked at. A glob may match a million, and each costs a question to Java."""
+
+
+class Form(StrEnum):
+    """The form of stored lines: JSON as the proxy writes it, or a table of `compact`."""
+
+    JSON = "json"
+    PARQUET = "parquet"
+    DELTA = "delta"
+    ICEBERG = "iceberg"
 
 
 def has_date(path: str) -> bool:

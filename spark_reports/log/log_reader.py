@@ -15,9 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.log import boots, file_counts, frames, read, second_read, sequence, set_aside
 from spark_reports.log.completeness import GAPS_LISTED, Boot, Evidence, LineGap
 from spark_reports.log.grouping import Rows
+from spark_reports.log.inputs import Form
 from spark_reports.log.read import Source
 from spark_reports.log.sequence import Side
-from spark_reports.log.store import Form
 
 _SPAN_DDL: Final = f"{sequence.BOOT_DDL}, seq_from BIGINT, seq_to BIGINT"
 

@@ -36,9 +36,10 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
+from spark_reports.log.inputs import Form
 from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
-from spark_reports.log.store import Form, Table
+from spark_reports.log.store import Table
 from tsproxy.decisions.fields import EventName
 from tsproxy.model.verdict import Reason, UnitGuess
 

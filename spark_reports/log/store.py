@@ -11,8 +11,6 @@ version did not write is null.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
-from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -21,24 +19,13 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports.exits import SparkUnavailableError
 from spark_reports.log import folders, set_aside
+from spark_reports.log.inputs import Form
 from spark_reports.log.schema import TABLE_DDL
-
-
-class Form(StrEnum):
-    """The form of stored lines: JSON as the proxy writes it, or a table of `compact`."""
-
-    JSON = "json"
-    PARQUET = "parquet"
-    DELTA = "delta"
-    ICEBERG = "iceberg"
-
-
-TABLES: Final = (Form.PARQUET, Form.DELTA, Form.ICEBERG)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The place of a table, and its form (one of TABLES)."""
+    """The place of a table, and its form (not JSON)."""
 
     name: str
     form: Form = Form.PARQUET
