@@ -50,17 +50,12 @@ def read_by(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 def add_period(parser: Arguments, most_days: int = MAX_DAYS) -> None:
     """Add `--date`. It is None if it is not given; `period_of` has the default."""
+    up_to = f", or up to {most_days} days" if most_days > 1 else ""
     parser.add_argument(
         "--date",
         type=_period_within(most_days),
-        metavar="DAY[..DAY]",
-        help=f"UTC day such as 2026-11-20, or up to {most_days} days; default: yesterday",
-    )
-
-
-def add_day(parser: Arguments) -> None:
-    parser.add_argument(
-        "--date", type=_day, metavar="DAY", help="UTC day such as 2026-11-20; default: yesterday"
+        metavar="DAY[..DAY]" if up_to else "DAY",
+        help=f"UTC day such as 2026-11-20{up_to}; default: yesterday",
     )
 
 
@@ -156,13 +151,6 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def _day(text: str) -> tuple[date, date]:
-    first, last = _period_within(MANY_DAYS)(text)
-    if first != last:
-        raise argparse.ArgumentTypeError(f"{text!r} is more than one day")
-    return first, last
-
-
 def _period_within(most_days: int) -> Callable[[str], tuple[date, date]]:
     def period(text: str) -> tuple[date, date]:
         first, _, last = text.partition("..")
@@ -173,7 +161,8 @@ def _period_within(most_days: int) -> Callable[[str], tuple[date, date]]:
                 f"{text!r} is not a day such as 2026-11-20, or two with .."
             ) from None
         if not 0 <= (days[1] - days[0]).days < most_days:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a period of 1 to {most_days} days")
+            is_not = f"is not a period of 1 to {most_days} days" if most_days > 1 else "is not one day"
+            raise argparse.ArgumentTypeError(f"{text!r} {is_not}")
         if not _YEARS[0] <= days[0].year <= days[1].year <= _YEARS[1]:
             raise argparse.ArgumentTypeError(f"{text!r} lies outside of the years {_YEARS[0]} to {_YEARS[1]}")
         return days

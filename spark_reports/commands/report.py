@@ -21,7 +21,7 @@ _EXAMPLE: Final = """example:
 
 def add(commands: arguments.Commands) -> None:
     parser = arguments.add_command(commands, "report", "make the report of a day again", _EXAMPLE)
-    arguments.add_day(parser)
+    arguments.add_period(parser, most_days=1)
     publishing.add(parser, has_output=True)
     arguments.add_gates(parser)
     parser.set_defaults(run=run, replace=False)

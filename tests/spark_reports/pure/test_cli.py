@@ -19,7 +19,7 @@ from tests.spark_reports import reports
         (["daily", "--date", "2026-02-30"], "not a day"),
         (["daily", "--date", "2026-11-20..2026-11-01"], "not a period"),
         (["daily", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
-        (["report", "--date", "2026-11-01..2026-11-02"], "is more than one day"),
+        (["report", "--date", "2026-11-01..2026-11-02"], "is not one day"),
         (
             ["night", "--store", "x"],
             "night: was removed: daily --input PATH --store DIR does it, with the table",
