@@ -268,10 +268,10 @@ class Publication:
         folder = f"{self.teams_in.rstrip('/')}/{teams.FOLDER}"
         before = files.read_folders(spark, folder, teams.LATEST)
         for team in report["owners"]["teams"]:
-            name_of_team = teams.folder_of(team["team"])
-            known = teams.latest(report, team, teams.from_text(before.get(name_of_team)))
+            team_folder = teams.folder_of(team["team"])
+            known = teams.latest(report, team, teams.from_text(before.get(team_folder)))
             for name, text in team_files.files(report, team, known).items():
-                files.write(spark, f"{folder}/{name_of_team}", name, text)
+                files.write(spark, f"{folder}/{team_folder}", name, text)
 
 
 def _has_teams(report: Report) -> bool:

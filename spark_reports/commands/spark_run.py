@@ -93,19 +93,16 @@ def spark_at_work(
 
 @contextmanager
 def _failures_explained(what: str) -> Iterator[None]:
-    """Inside the block, errors of Spark become one sentence, which says `what` failed."""
+    """Inside the block, an error of Spark becomes one line that begins with `what`."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except PySparkException as error:  # pyspark turns some of Java's errors into its own
-        text = explained([str(error)])
-        raise (
-            UsageError(text)
-            if str(error).startswith(_NOT_THERE)
-            else SparkUnavailableError(f"{what}: {text}")
-        ) from error
+        if str(error).startswith(_NOT_THERE):
+            raise UsageError(explained([str(error)])) from error
+        raise SparkUnavailableError(f"{what}: {explained([str(error)])}") from error
     except Py4JJavaError as error:  # for example, a file cannot be read
         raise SparkUnavailableError(f"{what}: {explained(_causes(error.java_exception))}") from error
 

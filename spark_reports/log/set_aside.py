@@ -84,8 +84,8 @@ def _of_fields() -> Column:
 
 
 def _checks() -> dict[str, dict[str, Column]]:
-    """The problems of fields. A line has the first of which one field is not good; never null in a line that
-    none of the problems before has."""
+    """The fields that each problem is about, and whether they are good. A line has the first problem of which
+    a field is not good. Null only in a line that has a problem before."""
     is_counters, is_beat = [
         F.col("event") == event.value for event in (EventName.COUNTERS, EventName.HEARTBEAT)
     ]
