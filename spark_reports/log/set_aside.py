@@ -120,7 +120,7 @@ def what_is_wrong() -> Column:
 
 
 def _named(problem: str, fields: Mapping[str, Column]) -> Iterator[Column]:
-    """`ts yesterday`; `ts missing` for null. Of keys and counts, only those that are not good."""
+    """`ts yesterday`; `ts missing` for null. Keys and counts are named only if they are not good."""
     for name, is_good in fields.items():
         value = F.substring(F.coalesce(F.col(name).cast("string"), F.lit("missing")), 1, _VALUE_CHARS)
         named = F.concat_ws(" ", F.lit(name), value)

@@ -116,7 +116,7 @@ def test_without_pyarrow_a_report_is_one_sentence(tmp_path, monkeypatch, capsys)
 @pytest.mark.parametrize(
     ("command", "example"),
     [
-        (["--help"], "spark_reports daily --date 2026-11-20 --input"),
+        (["--help"], "spark_reports daily --input s3a://lake/tsproxy --store s3a://lake"),
         (["daily", "--help"], "spark_reports daily --date 2026-11-20 --input"),
         (["render", "--help"], "spark_reports render out/report.json"),
     ],
