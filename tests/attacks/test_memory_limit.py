@@ -22,8 +22,7 @@ from tests.attacks.attacker import produce as one_batch
 from tests.attacks.test_work import DESCRIBE_CONFIGS, SHELLS, headed
 from tests.full_only import IS_FULL, variations
 from tests.session.messages import SASL_AUTHENTICATE, produce, request
-from tests.wire.batches import ZSTD, batch, record, unsigned
-from tests.wire.readers.byte_strings import varint
+from tests.wire.batches import ZSTD, batch, record, unsigned, varint
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
 

@@ -253,13 +253,6 @@ def test_a_time_outside_the_limits_in_the_header_is_found_at_once(times):
     assert not producer.sends(times=times)
 
 
-def test_a_record_that_the_header_does_not_show_reaches_the_broker():
-    producer = Producer()
-    producer.earns_trust()
-    assert producer.sends(times=HIDDEN)
-    assert producer.unread() == 3
-
-
 def test_once_it_is_drawn_every_batch_is_read_for_a_while_and_until_enough_are_in_order():
     producer = Producer()
     producer.earns_trust()

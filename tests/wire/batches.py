@@ -48,25 +48,27 @@ def unsigned(value, width=64):
     return bytes(out)
 
 
-def varint(value):
-    """Zigzag, as Kafka writes lengths and deltas."""
-    return unsigned((value << 1) ^ (value >> 63))
+def varint(value, width=0):
+    """Zigzag, as Kafka writes lengths and deltas; `width` pads it to that many bytes, as no encoder would."""
+    plain = unsigned((value << 1) ^ (value >> 63))
+    padding = width - len(plain)
+    return plain if padding <= 0 else plain[:-1] + bytes([plain[-1] | 0x80, *[0x80] * (padding - 1), 0])
 
 
-def record(timestamp_delta=0, offset_delta=0, key=b"k", value=b"v", headers=(), length=None):
-    """One record; `length` lies about its size where given."""
+def record(timestamp_delta=0, offset_delta=0, key=b"k", value=b"v", headers=(), length=None, width=0):
+    """One record; `length` lies about its size where given. `width` is that of its own numbers."""
     body = b"".join(
         [
             b"\x00",
-            varint(timestamp_delta),
-            varint(offset_delta),
+            varint(timestamp_delta, width),
+            varint(offset_delta, width),
             _sized(key),
             _sized(value),
             varint(len(headers)),
             *(_sized(name) + _sized(content) for name, content in headers),
         ]
     )
-    return varint(len(body) if length is None else length) + body
+    return varint(len(body) if length is None else length, width) + body
 
 
 def _sized(value):

@@ -2,35 +2,8 @@
 
 from hypothesis import strategies as st
 
-from tests.wire import batches
+from tests.wire.batches import record
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
-
-
-def varint(value: int, width: int = 0) -> bytes:
-    """A zigzag varint; `width` pads it to that many bytes, as no encoder would."""
-    plain = batches.varint(value)
-    if width <= len(plain):
-        return plain
-    return plain[:-1] + bytes([plain[-1] | 0x80]) + b"\x80" * (width - len(plain) - 1) + b"\x00"
-
-
-def sized(data: bytes | None) -> bytes:
-    return varint(-1) if data is None else varint(len(data)) + data
-
-
-def record(
-    timestamp_delta: int = 0,
-    offset_delta: int = 0,
-    key: bytes | None = None,
-    value: bytes | None = b"value",
-    headers: tuple[tuple[bytes, bytes | None], ...] = (),
-    width: int = 0,
-) -> bytes:
-    """One record as a producer writes it, its varints padded to `width` bytes."""
-    body = b"\x00" + varint(timestamp_delta, width) + varint(offset_delta, width) + sized(key) + sized(value)
-    body += varint(len(headers)) + b"".join(sized(name) + sized(text) for name, text in headers)
-    return varint(len(body), width) + body
-
 
 _edge_longs = st.sampled_from([LONG_MIN, LONG_MIN + 1, -2, -1, 0, 1, 63, 64, 8191, 8192, LONG_MAX])
 longs = _edge_longs | st.integers(-10_000, 10_000) | st.integers(LONG_MIN, LONG_MAX)

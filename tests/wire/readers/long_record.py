@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from tests.wire.readers.byte_strings import varint
+from tests.wire.batches import varint
 
 MIB = 1 << 20
 VALUE_BYTES = 64 * MIB

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire.batches import record
 from tests.wire.readers import reference
-from tests.wire.readers.byte_strings import longs, plain_records, record
+from tests.wire.readers.byte_strings import longs, plain_records
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
 from tsproxy.wire import primitives, readers
 

@@ -5,8 +5,9 @@ import itertools
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.wire.batches import record
 from tests.wire.readers import reference
-from tests.wire.readers.byte_strings import longs, plain_records, record
+from tests.wire.readers.byte_strings import longs, plain_records
 from tests.wire.readers.long_record import MIB, TIMESTAMP_DELTA_MS, VALUE_BYTES, fed_with
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.records import Suspects

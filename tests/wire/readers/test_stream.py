@@ -6,8 +6,9 @@ from unittest.mock import ANY
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire.batches import record
 from tests.wire.readers import reference
-from tests.wire.readers.byte_strings import longs, plain_records, record
+from tests.wire.readers.byte_strings import longs, plain_records
 from tests.wire.readers.long_record import MIB, TIMESTAMP_DELTA_MS, fed_with
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.wire.readers import StreamWalker

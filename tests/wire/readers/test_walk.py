@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.wire.batches import record, varint
 from tests.wire.readers import reference
-from tests.wire.readers.byte_strings import longs, plain_records, record, varint
+from tests.wire.readers.byte_strings import longs, plain_records
 from tsproxy.model.kafka import NO_TIMESTAMP
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.wire import readers
