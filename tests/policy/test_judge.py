@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rigs.differential.message_sets import Message, wrapper, write_message, write_messages
 from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged, judged_by, verdict
 from tests.session.conversation import view_of
+from tests.session.messages import out_of_range
 from tests.verdicts.rows import legacy, v2, v2_at
 from tests.wire.batches import CODECS, GZIP, ZSTD, batch, record, varint, wrap
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, Codec, ErrorCode, TimestampType
@@ -35,13 +36,6 @@ COMPACTED = replace(LIMITS, is_compacted=True)
 APPEND_TIME = TopicLimits(TimestampType.LOG_APPEND_TIME)
 
 
-def range_text(timestamp_ms, offset):
-    return (
-        f"Timestamp {timestamp_ms} of message with offset {offset} is out of range. "
-        f"The timestamp should be within [{NOW_MS - DAY_MS}, {NOW_MS + HOUR_MS}]"
-    )
-
-
 # -- The rule ---------------------------------------------------------------------------------------
 
 
@@ -49,7 +43,7 @@ def test_the_offset_in_the_text_is_the_one_on_the_wire_not_the_index():
     """Brokers do not compare offset deltas of uncompressed records, and print them as they are."""
     records = [record(offset_delta=3), record(AHEAD_MS - NOW_MS, offset_delta=9)]
     found = verdict(batch(records=records, base_timestamp=NOW_MS))
-    assert found.record_errors == (RecordError(1, range_text(AHEAD_MS, 9)),)
+    assert found.record_errors == (RecordError(1, out_of_range(AHEAD_MS, 9)[1]),)
 
 
 @pytest.mark.parametrize(

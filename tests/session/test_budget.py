@@ -2,10 +2,8 @@
 possible cost of a request decides where it is judged. A bomb costs little."""
 
 import gzip
-import struct
 import subprocess
 import sys
-import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import pytest
 import zstandard
 from isal import isal_zlib
 
+from rigs.differential.message_sets import Message, write_message
 from tests.fastpath.conversations import RejectsOdd
 from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS
 from tests.session.messages import produce
@@ -229,8 +228,7 @@ def odd_messages(count):
 
 
 def old_message(attributes=0, value=b"v"):
-    body = struct.pack(">bbqi", 1, attributes, NOW_MS, -1) + struct.pack(">i", len(value)) + value
-    return struct.pack(">qiI", 0, len(body) + 4, zlib.crc32(body)) + body
+    return write_message(Message(1, NOW_MS, None, value, attributes))
 
 
 OLD_SETS = {
