@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
-from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from tests.config.files import config_of
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
 from tests.kit.clocks import MovedClock
+from tests.kit.topics import records_of
 from tests.proxy.clock_check.test_doubts import committing
 from tests.proxy.clock_check.test_offsets import APPEND_TIME
 from tests.proxy.decision_log.logs import lines
@@ -53,14 +53,18 @@ async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a
         await answered(0, OK)
         assert "<li>nothing is enforced: this proxy" in (await page(admin, "/"))[1]
         assert (await page(admin, "/readyz"))[0] == 200
+        shown = await series(SimpleNamespace(admin_address=admin))
+        assert shown["tsproxy_enforcement_suspended"] == 1
+        assert -3_700 < shown['tsproxy_clock_offset_seconds{broker="1"}'] < -3_500
         clock.by_ms = 0
         await answered(HOUR_MS // 2, BAD)
         assert (await series(SimpleNamespace(admin_address=admin)))["tsproxy_clock_steps_total"] == 1
         await answered(0, OK)
         proxy.stop()
         await running
-    told = [line["facts"]["what"] for line in lines(tmp_path) if line.get("kind") == "clock"]
-    assert told == ["beyond", "stepped", "within"]
+    told = [line["facts"] for line in lines(tmp_path) if line.get("kind") == "clock"]
+    assert [facts["what"] for facts in told] == ["beyond", "stepped", "within"]
+    assert [told[0]["enforced"], told[2]["enforced"]] == [False, True]
 
 
 STEPPING = """\
@@ -118,20 +122,6 @@ async def stepping(kafka, topic, folder, begins="+0"):
         await asyncio.gather(group, return_exceptions=True)
 
 
-async def stored_ms(kafka, topic):
-    """The times of all records of a topic."""
-    partition = TopicPartition(topic, 0)
-    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
-        consumer.assign([partition])
-        await consumer.seek_to_beginning(partition)
-        end, found = (await consumer.end_offsets([partition]))[partition], []
-        while await consumer.position(partition) < end:
-            found += [
-                record.timestamp for record in (await consumer.getmany(timeout_ms=500)).get(partition, [])
-            ]
-    return set(found)
-
-
 @needs_faketime
 @pytest.mark.parametrize("by_s", [-7_200, 20 * 86_400])
 async def test_a_step_rejects_and_stamps_no_good_record_after_three_seconds(kafka_440, topic, tmp_path, by_s):
@@ -148,7 +138,7 @@ async def test_a_step_rejects_and_stamps_no_good_record_after_three_seconds(kafk
         await stepped.send_for(8)
         assert [answer for answer in stepped.answers if answer[0] >= CALM_AFTER_S]
         assert stepped.rejected(CALM_AFTER_S) == []
-        stored = await stored_ms(kafka_440, f"{topic}-stamped")
+        stored = {record.timestamp for record in await records_of(kafka_440, f"{topic}-stamped")}
         assert [one for one in stepped.sent_ms if one[0] >= CALM_AFTER_S and one[1] not in stored] == []
         assert (await series(stepped.proxy))["tsproxy_enforcement_suspended"] == 1
         stepped.step(0)

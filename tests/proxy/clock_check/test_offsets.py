@@ -27,14 +27,6 @@ APPEND_TIME = {"message.timestamp.type": "LogAppendTime"}
 HOUR_MS = 3_600_000
 
 
-def config(kafka, topic, clock="max_offset: 2s, when_beyond: audit"):
-    return config_of(
-        f"upstream: {{ bootstrap_servers: ['{kafka.bootstrap_servers}'] }}\n"
-        "listeners: [{ bind: 127.0.0.1:9192 }]\n"
-        f"clock: {{ {clock}, probe: {{ topic: {topic}, every: 100ms }} }}\n"
-    )
-
-
 class Sane:
     """A clock monitor, and all that it logs."""
 
@@ -60,60 +52,20 @@ class Sane:
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_clock_that_is_off_enforces_nothing_until_it_is_right_again(kafka_440, topic):
-    await kafka_440.create_topic(topic, partitions=2, config=APPEND_TIME)
-    clock = MovedClock(by_ms=HOUR_MS)
-    sane = Sane(config(kafka_440, topic), clock)
-    async with sane.running():
-        await until(lambda: sane.suspended == [True])
-        assert 3_500 < rendered(sane.metrics)['tsproxy_clock_offset_seconds{broker="1"}'] < 3_700
-        assert rendered(sane.metrics)["tsproxy_enforcement_suspended"] == 1
-        clock.by_ms = 0
-        await until(lambda: sane.suspended == [True, False])
-        assert abs(rendered(sane.metrics)['tsproxy_clock_offset_seconds{broker="1"}']) < 2
-    beyond, *steps, within = [facts for kind, facts in sane.logged if kind == "clock"]
-    assert (beyond["what"], beyond["enforced"]) == ("beyond", False)
-    assert [step["what"] for step in steps] == ["stepped"]
-    assert abs(steps[0]["by_ms"] + HOUR_MS) < 1_000
-    assert (within["what"], within["enforced"]) == ("within", True)
-
-
-async def test_where_it_is_only_to_warn_everything_is_enforced(kafka_440, topic):
-    await kafka_440.create_topic(topic, config=APPEND_TIME)
-    sane = Sane(config(kafka_440, topic, "max_offset: 2s, when_beyond: warn"), MovedClock(by_ms=-HOUR_MS))
-    with structlog.testing.capture_logs() as told:
-        async with sane.running():
-            await until(lambda: "clock_offset_beyond" in [line["event"] for line in told])
-    assert sane.suspended == []
-    [beyond] = [line for line in told if line["event"] == "clock_offset_beyond"]
-    assert beyond["enforced"]
-    assert abs(beyond["offset_ms"] + HOUR_MS) <= beyond["error_ms"] + 250
-    assert [line for line in told if line["event"] == "broker_clock_differs"] == []
-
-
 async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that_is_told(kafka_440, topic):
     await kafka_440.create_topic(topic)
-    sane = Sane(config(kafka_440, topic), MovedClock(by_ms=HOUR_MS))
+    node = kafka_440.node(1)
+    servers = (Address(node.host, node.port),)
+    probe = f"clock: {{ when_beyond: audit, probe: {{ topic: {topic} }} }}\n"
+    config = config_of(SMALLEST + probe)
+    config = replace(config, upstream=replace(config.upstream, bootstrap_servers=servers))
+    sane = Sane(config, MovedClock(by_ms=HOUR_MS))
     with structlog.testing.capture_logs() as told:
         async with sane.running():
             await until(lambda: told)
     assert told[0]["event"] == "clock_not_measured"
     assert "LogAppendTime" in told[0]["error"]
     assert sane.suspended == []
-
-
-async def test_a_reload_that_takes_the_probe_away_lets_everything_be_enforced_again(kafka_440, topic):
-    await kafka_440.create_topic(topic, config=APPEND_TIME)
-    sane = Sane(config(kafka_440, topic), MovedClock(by_ms=HOUR_MS))
-    async with sane.running():
-        await until(lambda: sane.suspended == [True])
-        sane.monitor.apply(
-            config_of(
-                f"upstream: {{ bootstrap_servers: ['{kafka_440.bootstrap_servers}'] }}\n"
-                "listeners: [{ bind: 127.0.0.1:9192 }]\n"
-            )
-        )
-        assert sane.suspended == [True, False]
 
 
 class Answering:
@@ -187,12 +139,20 @@ async def test_while_nothing_can_be_measured_the_last_result_stays_in_force(ms, 
     assert sane.monitor.offsets == offsets_of(ms)
 
 
-async def test_what_brokers_wrote_anyway_never_suspends_even_if_a_probe_is_configured_later():
-    sane = Sane(WITHOUT_PROBE, Clock())
+@pytest.mark.parametrize(
+    ("before", "after", "suspended"),
+    [(WITHOUT_PROBE, WITH_PROBE, []), (WITH_PROBE, WITHOUT_PROBE, [True, False])],
+    ids=["configured later", "taken away"],
+)
+def test_a_reload_of_the_probe_ends_what_was_measured_and_suspends_by_nothing_else(before, after, suspended):
+    """Times that brokers wrote anyway never suspend: a client may write them."""
+    sane = Sane(before, Clock())
     sane.monitor.offsets = offsets_of(HOUR_MS)
-    sane.monitor.apply(WITH_PROBE)
+    sane.monitor._judge()
+    sane.monitor.apply(after)
 
-    assert (sane.suspended, sane.monitor.offsets) == ([], {})
+    assert sane.suspended == suspended
+    assert not sane.monitor.is_suspended
 
 
 @given(
@@ -229,7 +189,8 @@ def test_a_clock_that_was_off_is_off_until_it_is_within_the_limit(config, error_
         sane.monitor.offsets = offsets_of(sign * ms, error_ms=error_ms)
         sane.monitor._judge()
         assert bool(sane.monitor.warnings()) is is_off, ms
-    assert [facts["what"] for _, facts in sane.logged] == ["beyond", "within"]
+    told = [(facts["what"], facts["enforced"]) for _, facts in sane.logged]
+    assert told == [("beyond", config is WITHOUT_PROBE), ("within", True)]
 
 
 async def test_a_measurement_during_which_the_clock_was_set_says_nothing():

@@ -1,5 +1,6 @@
 """Our clock against times that brokers wrote anyway: pure."""
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -43,31 +44,25 @@ def test_whatever_is_found_holds_the_true_offset(off_ms, steps):
             assert abs(offset.ms - off_ms) <= offset.error_ms
 
 
-def test_a_time_that_does_not_grow_says_nothing_however_far_ahead_it_is():
-    """A broker's clock may have been wrong last week: its record is still the newest of the partition."""
+AHEAD = newest(BROKER_MS + 100 * HOUR_MS)
+SAY_NOTHING = {
+    # A broker's clock may have been wrong last week: its record is still the newest of the partition.
+    "a time that does not grow": {0: AHEAD, 2_000: AHEAD, 32_000: AHEAD, 34_000: AHEAD},
+    # Its predecessor may have written what is newest now.
+    "a new leader's first": {0: newest(BROKER_MS), 2_000: newest(BROKER_MS + 1_000, leader=2)},
+    # It may come from a replica that was truncated; the next one says more.
+    "a partition's first": {0: newest(-1), 2_000: newest(BROKER_MS + 1_000)},
+}
+"""Records that are newest at these times."""
+
+
+@pytest.mark.parametrize("looks", SAY_NOTHING.values(), ids=SAY_NOTHING)
+def test_some_times_say_nothing(looks):
     stamps = Stamps()
-    for now_ms in (0, 2_000, 32_000, 34_000):
-        stamps.record(look_at(now_ms, now_ms + 5, 0), newest(BROKER_MS + 100 * HOUR_MS))
+    for now_ms, records in looks.items():
+        stamps.record(look_at(now_ms, now_ms + 5, 0), records)
 
-    assert stamps.offsets(34_005) == {}
-
-
-def test_a_new_leader_says_nothing_at_first():
-    """Its predecessor may have written what is newest now."""
-    stamps = Stamps()
-    stamps.record(look_at(0, 5, 0), newest(BROKER_MS, leader=1))
-    stamps.record(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000, leader=2))
-
-    assert stamps.offsets(2_005) == {}
-
-
-def test_a_partition_without_a_time_says_nothing_when_it_gets_one():
-    """It may come from a replica that was truncated; the next one says more."""
-    stamps = Stamps()
-    stamps.record(look_at(0, 5, 0), newest(-1))
-    stamps.record(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000))
-
-    assert stamps.offsets(2_005) == {}
+    assert stamps.offsets(now_ms + 5) == {}
 
 
 def test_the_closest_is_kept_for_a_while_and_nothing_for_good():
