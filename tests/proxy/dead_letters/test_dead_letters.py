@@ -126,18 +126,6 @@ async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded
     assert await values_of(kafka_440, dead) == [b"1", b"2", b"5"]
 
 
-async def test_what_the_topic_does_not_take_until_the_end_is_counted_and_told_of(kafka_440, topic):
-    dead = f"{topic}.dead"
-    await kafka_440.create_topic(topic, config=LIMITED)
-    await kafka_440.create_topic(twin(dead))
-    settings = {"limits.drain_timeout": "1s"}
-    async with proxy_of(kafka_440, dead, **settings) as proxy, producer_of(proxy) as producer:
-        await rejected(producer, topic, [b"", b"1", b"2"])
-    [lost] = [line for line in proxy.log if line["event"] == "dead_letters_lost"]
-    assert lost["records"] == {"stopped": 2}
-    assert proxy.log[-1]["event"] == "proxy_stopped"
-
-
 async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_440, topic):
     dead = f"{topic}.dead"
     await kafka_440.create_topic(topic, config=LIMITED)
@@ -148,15 +136,6 @@ async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_440, topic):
         await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="too_large"} 1.0')
     values = await values_of(kafka_440, dead)
     assert values == [*[b"%d" % n for n in range(10)], b"last"]
-
-
-async def test_what_clients_send_to_the_dead_letter_topic_is_not_copied_into_it(kafka_440, topic):
-    await kafka_440.create_topic(topic, config=LIMITED)
-    async with proxy_of(kafka_440, topic) as proxy:
-        async with producer_of(proxy) as producer:
-            await rejected(producer, topic, [b"", b"1"])
-        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="own_topic"} 1.0')
-    assert await values_of(kafka_440, topic) == []
 
 
 async def test_records_that_cannot_be_copied_are_counted_by_their_reason(kafka_391, topic):

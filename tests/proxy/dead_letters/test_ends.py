@@ -40,13 +40,16 @@ async def test_where_nothing_waits_the_end_waits_for_no_broker(sender):
     assert set(sender.drops.counts.values()) == {0}
 
 
-async def test_who_is_in_a_hurry_need_not_wait_for_what_waits(sender):
+@pytest.mark.parametrize(("patience_s", "is_in_a_hurry"), [(FOR_EVER_S, True), (0, False)])
+async def test_what_waits_at_the_end_is_lost_and_counted(sender, patience_s, is_in_a_hurry):
+    """Who is in a hurry need not wait for it."""
     sender.start()
     sender.enqueue(DEAD)
     stop_now = asyncio.Event()
-    stop_now.set()
+    if is_in_a_hurry:
+        stop_now.set()
     async with asyncio.timeout(PATIENCE_S):
-        await sender.stop(FOR_EVER_S, stop_now)
+        await sender.stop(patience_s, stop_now)
     assert sender.drops.counts[DropReason.STOPPED] == 1
 
 

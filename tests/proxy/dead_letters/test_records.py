@@ -114,12 +114,18 @@ async def sending(monkeypatch, broker):
         await letters.stop(0, asyncio.Event())
 
 
-async def test_a_batch_that_is_rejected_as_a_whole_is_counted_and_never_waits():
+@pytest.mark.parametrize(
+    ("dead", "reason"),
+    [
+        (rejected(US, US, crc=1), DropReason.WHOLE_BATCH),
+        (replace(rejected(US, US), topic="d"), DropReason.OWN_TOPIC),
+    ],
+)
+async def test_a_batch_that_cannot_be_copied_is_counted_and_never_waits(dead, reason):
+    """What clients send to the dead letter topic itself is not copied into it."""
     letters = DeadLetters(CONFIG, None, Privacy(), Clock(), lambda: False)
-    letters.enqueue(rejected(US, US, crc=1))
-    assert {reason: count for reason, count in letters.drops.counts.items() if count} == {
-        DropReason.WHOLE_BATCH: 2
-    }
+    letters.enqueue(dead)
+    assert {name: count for name, count in letters.drops.counts.items() if count} == {reason: 2}
     assert letters.waiting.first is None
 
 

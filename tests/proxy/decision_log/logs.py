@@ -28,6 +28,16 @@ def files_in(folder, *, clock=None, boot="boot.9", ages_by=None, **settings):
     return DecisionFiles(settings_of(folder, **settings), "proxy/1", boot, clock, ages_by or clock.now_ms)
 
 
+def written(folder, *together, **settings):
+    """Files that were begun and closed. These lines were put between, each list together."""
+    files = files_in(folder, **settings)
+    files.start()
+    for lines_put in together:
+        files.put(lines_put)
+    assert files.stop(10)
+    return files
+
+
 async def begin(files):
     """They are written to, and have their first line."""
     files.start()

@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -12,7 +12,8 @@ import structlog
 
 from tests.kit.clocks import HandClock
 from tests.proxy.decision_log.conftest import ROOM_BYTES
-from tests.proxy.decision_log.logs import HOUR_MS, begin, files_in, lines, names
+from tests.proxy.decision_log.logs import HOUR_MS, begin, files_in, lines, names, written
+from tests.proxy.decision_log.test_in_proxy import fill
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.proxy.decision_log import files as files_room
@@ -33,13 +34,9 @@ async def test_a_full_disk_is_told_of_before_a_line_needs_it(small_disk, monkeyp
     monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     ballast = small_disk / "ballast"
     files = files_in(small_disk / "log")
-    files.start()
-    files.put([{"n": 0}])
-    await until(lambda: files.written == 1)
+    await begin(files)
     assert files.problem() is None
-    with suppress(OSError), ballast.open("wb", buffering=0) as file:
-        while True:
-            file.write(b"x" * 4096)
+    fill(ballast)
     await until(files.problem)
     files.put([{"n": 1}])
     await until(lambda: files.written == 2)
@@ -101,16 +98,11 @@ def mounted(*arguments):
 
 LIMITED = """
 import resource, sys
-from itertools import count
 from pathlib import Path
-from tests.proxy.decision_log.conftest import ROOM_BYTES
-from tests.proxy.decision_log.logs import files_in
+from tests.proxy.decision_log.logs import written
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
-files = files_in(Path(sys.argv[1]))
-files.start()
-files.put([{"n": n, "pad": "x" * 500} for n in range(60)])
-assert files.stop(60)
+files = written(Path(sys.argv[1]), [{"n": n, "pad": "x" * 500} for n in range(60)])
 print(files.written, files.dropped)
 """
 
@@ -147,9 +139,7 @@ async def test_a_folder_that_cannot_be_made_again_is_waited_for(tmp_path, monkey
 
 WRITER = """
 import sys
-from itertools import count
 from pathlib import Path
-from tests.proxy.decision_log.conftest import ROOM_BYTES
 from tests.proxy.decision_log.logs import files_in
 
 files = files_in(Path(sys.argv[1]), size_bytes=20_000)
@@ -178,10 +168,8 @@ async def killed_in_the_middle_of_a_file(tmp_path):
 
 async def test_a_process_that_is_killed_leaves_whole_lines_and_the_next_start_closes_its_file(tmp_path):
     folder = await killed_in_the_middle_of_a_file(tmp_path)
-    files = files_in(folder, boot="next")
-    files.start()
-    assert files.stop(10)
+    written(folder, boot="next")
 
     assert all(name.endswith(".jsonl") for name in names(folder))
-    found = [line["n"] for line in lines(folder)]
-    assert found == list(range(len(found)))
+    numbers = [line["n"] for line in lines(folder)]
+    assert numbers == list(range(len(numbers)))

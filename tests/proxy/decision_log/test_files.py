@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from tests.kit.clocks import HandClock
-from tests.proxy.decision_log.logs import MINUTE_MS, begin, files_in, lines, names
+from tests.proxy.decision_log.logs import MINUTE_MS, begin, files_in, lines, names, written
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.decisions import Lines
@@ -37,14 +37,11 @@ async def test_lines_arrive_in_order_and_the_file_loses_its_suffix_when_it_is_cl
 
 
 async def test_a_file_that_is_full_is_closed_and_the_next_one_begun(tmp_path):
-    files = files_in(tmp_path, size_bytes=1024)
-    files.start()
-    files.put([{"n": n, "pad": "x" * 90} for n in range(100)])
-    assert files.stop(10)
+    written(tmp_path, [{"n": n, "pad": "x" * 90} for n in range(100)], size_bytes=1024)
 
-    found = names(tmp_path)
-    assert [int(NAME.fullmatch(name)[1]) for name in found] == list(range(1, len(found) + 1))
-    assert all((tmp_path / name).stat().st_size <= 1024 for name in found)
+    closed = names(tmp_path)
+    assert [int(NAME.fullmatch(name)[1]) for name in closed] == list(range(1, len(closed) + 1))
+    assert all((tmp_path / name).stat().st_size <= 1024 for name in closed)
     assert [line["n"] for line in lines(tmp_path)] == list(range(100))
 
 
@@ -117,18 +114,13 @@ async def test_when_no_file_can_be_opened_the_folder_is_tidied_first(tmp_path, m
 
 
 async def test_a_file_without_lines_leaves_nothing_behind(tmp_path):
-    files = files_in(tmp_path)
-    files.start()
-    assert files.stop(10)
+    written(tmp_path)
 
     assert names(tmp_path) == []
 
 
 async def test_a_missing_directory_is_made(tmp_path):
-    files = files_in(tmp_path / "a" / "b")
-    files.start()
-    files.put([{"n": 1}])
-    assert files.stop(10)
+    written(tmp_path / "a" / "b", [{"n": 1}])
 
     assert lines(tmp_path / "a" / "b") == [{"n": 1}]
 
@@ -289,11 +281,7 @@ def _taking_five_bytes_then_rejecting(write):
 
 
 async def test_a_line_that_cannot_be_encoded_costs_the_lines_that_came_with_it_and_no_others(tmp_path):
-    files = files_in(tmp_path)
-    files.start()
-    files.put([{"n": 1}, {"n": object()}, {"n": 3}])
-    files.put([{"n": 4}])
-    assert files.stop(10)
+    files = written(tmp_path, [{"n": 1}, {"n": object()}, {"n": 3}], [{"n": 4}])
 
     assert lines(tmp_path) == [{"n": 1}, {"n": 4}]
     assert files.dropped == 2

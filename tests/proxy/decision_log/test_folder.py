@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.clocks import HandClock
-from tests.proxy.decision_log.logs import HOUR_MS, MINUTE_MS, files_in, lines, names
+from tests.proxy.decision_log.logs import HOUR_MS, MINUTE_MS, begin, files_in, lines, names, written
 from tests.proxy.world import until
 from tsproxy import decision_folder as folder_room
 from tsproxy.config.settings import Retention
@@ -89,13 +89,9 @@ def test_the_size_of_a_links_target_removes_no_file(tmp_path):
 
 async def test_a_file_that_a_living_process_writes_is_left_alone(tmp_path):
     """Each start tidies the folder, where others may be at work."""
-    first, second = files_in(tmp_path, boot="first"), files_in(tmp_path, boot="second")
-    first.start()
-    first.put([{"n": 1}])
-    await until(lambda: first.written == 1)
-    second.start()
-    second.put([{"n": 2}])
-    assert second.stop(10)
+    first = files_in(tmp_path, boot="first")
+    await begin(first)
+    written(tmp_path, [{"n": 2}], boot="second")
     assert lines(tmp_path) == [{"n": 2}]
     first.put([{"n": 3}])
     assert first.stop(10)
@@ -110,10 +106,7 @@ async def test_where_the_file_system_knows_no_locks_files_are_written_and_none_i
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
     abandoned = left_open(tmp_path, b'{"n":1}\n')
-    files = files_in(tmp_path)
-    files.start()
-    files.put([{"n": 2}])
-    assert files.stop(10)
+    written(tmp_path, [{"n": 2}])
 
     assert lines(tmp_path) == [{"n": 2}]
     assert abandoned.exists()
@@ -121,10 +114,8 @@ async def test_where_the_file_system_knows_no_locks_files_are_written_and_none_i
 
 async def test_a_start_closes_what_was_left_and_says_so(tmp_path):
     left_open(tmp_path, b'{"n":1}\n{"n":')
-    files = files_in(tmp_path)
     with structlog.testing.capture_logs() as told:
-        files.start()
-        assert files.stop(10)
+        written(tmp_path)
 
     assert lines(tmp_path) == [{"n": 1}]
     [line] = told
@@ -145,10 +136,7 @@ async def test_a_file_that_was_taken_for_abandoned_as_it_was_made_is_followed_by
         lock(descriptor, how)
 
     monkeypatch.setattr(fcntl, "flock", tidied_first)
-    files = files_in(tmp_path)
-    files.start()
-    files.put([{"n": 1}])
-    assert files.stop(10)
+    written(tmp_path, [{"n": 1}])
 
     [name] = names(tmp_path)
     assert name.endswith("-0002.jsonl")
@@ -242,12 +230,9 @@ async def test_a_file_written_while_the_clock_was_slow_is_as_old_as_it_is(tmp_pa
 
 
 async def test_the_oldest_files_are_deleted_where_all_are_too_large_together(tmp_path):
-    clock = HandClock()
     for number in range(1, 6):
         closed(tmp_path, number, written_ms=number)
-    files = files_in(tmp_path, clock=clock, retention=Retention(None, 250))
-    files.start()
-    assert files.stop(10)
+    files = written(tmp_path, retention=Retention(None, 250))
 
     assert [name[-10:] for name in names(tmp_path)] == ["0004.jsonl", "0005.jsonl"]
     assert files.files_deleted == 3
@@ -260,11 +245,8 @@ async def test_a_folder_whose_files_cannot_be_deleted_is_told_of_and_lines_go_on
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(folder_room.Path, "unlink", rejecting)
-    files = files_in(tmp_path, retention=Retention(1, None))
     with structlog.testing.capture_logs() as told:
-        files.start()
-        files.put([{"n": 1}])
-        assert files.stop(10)
+        files = written(tmp_path, [{"n": 1}], retention=Retention(1, None))
 
     assert [line["event"] for line in told] == ["decision_files_not_deleted"]
     assert (files.written, files.problem()) == (1, None)

@@ -5,7 +5,6 @@ import contextlib
 from aiokafka import AIOKafkaProducer
 
 from tests.proxy.running import EVERY_SECOND, page, until_page
-from tests.proxy.world import until
 from tsproxy.testing.proxy import RunningProxy
 
 
@@ -52,28 +51,6 @@ async def test_with_a_full_disk_clients_are_served_and_the_log_is_whole_when_the
     assert {line["lines_dropped"] for line in lines if line["event"] == "heartbeat"} == {0}
     told = [line["event"] for line in proxy.log]
     assert told.index("decision_log_stopped") < told.index("decision_log_resumed")
-
-
-async def test_a_proxy_that_is_killed_loses_at_most_an_interval_and_the_next_one_makes_its_file_readable(
-    kafka_440, topic, tmp_path
-):
-    await kafka_440.create_topic(topic)
-    first = RunningProxy(kafka_440.bootstrap_servers, decisions=tmp_path, settings=EVERY_SECOND)
-    await first.__aenter__()
-    async with AIOKafkaProducer(bootstrap_servers=first.bootstrap_servers) as producer:
-        await producer.send_and_wait(topic, b"x")
-    await until(lambda: [line for line in first.decisions() if line["event"] == "counters"])
-    await first.kill()
-    await first.__aexit__(None, None, None)
-    [left] = tmp_path.glob("*.open")
-
-    async with RunningProxy(kafka_440.bootstrap_servers, decisions=tmp_path, settings=EVERY_SECOND) as second:
-        await until(lambda: not left.exists())
-    assert "decision_file_recovered" in [line["event"] for line in second.log]
-    boots = {line["boot"] for line in second.decisions()}
-    assert len(boots) == 2
-    for boot in boots:
-        assert whole([line for line in second.decisions() if line["boot"] == boot])
 
 
 async def test_hashed_clients_stay_one_client_over_restarts_and_are_named_nowhere(kafka_440, topic, tmp_path):

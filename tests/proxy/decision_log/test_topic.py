@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 
+from tests.kit.topics import records_of
 from tests.proxy.decision_log.logs import names
 from tests.proxy.running import EVERY_SECOND, page, until_page
 from tests.proxy.world import until
@@ -15,15 +16,8 @@ from tsproxy.testing.proxy import RunningProxy
 
 
 async def sent(kafka, topic):
-    """All records of the topic's only partition, as (key, headers, the line)."""
-    partition = TopicPartition(topic, 0)
-    async with AIOKafkaConsumer(bootstrap_servers=kafka.bootstrap_servers) as consumer:
-        consumer.assign([partition])
-        await consumer.seek_to_beginning()
-        end = (await consumer.end_offsets([partition]))[partition]
-        records = []
-        while await consumer.position(partition) < end:
-            records += (await consumer.getmany(timeout_ms=200)).get(partition, [])
+    """All records of the topic, as (key, headers, the line)."""
+    records = await records_of(kafka, topic)
     return [(record.key.decode(), dict(record.headers), json.loads(record.value)) for record in records]
 
 
@@ -98,6 +92,7 @@ async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_44
         assert status == 200
         assert "topic" not in verbose
         await until(lambda: not list(tmp_path.glob(".unsent-*"))[1:])
+    assert "decision_file_recovered" in [line["event"] for line in second.log]
 
     lines = [line for _, _, line in await sent(kafka_440, f"{topic}-log")]
     assert len({line["boot"] for line in lines}) == 2
