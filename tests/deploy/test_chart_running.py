@@ -1,10 +1,7 @@
 """A proxy as the chart renders it, before real brokers, and the image with the examples of the page."""
 
-import asyncio
 import re
 import ssl
-import urllib.error
-import urllib.request
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -18,6 +15,8 @@ from tests.deploy.pods import TOKENS, Container, ProxyInContainer
 from tests.deploy.test_chart import PAGE, example_of
 from tests.e2e import kerberos
 from tests.e2e.issuer import Issuer, cluster_for_tokens
+from tests.proxy.test_admin_access import bearing
+from tests.proxy.test_admin_http import ask as get
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -44,24 +43,12 @@ def values(kafka, ports, **more):
     }
 
 
-async def ask(address, path, token=None, scheme="http"):
+async def ask(address, path, token=None):
     """Status and text, as kubelet (without a token) and Prometheus ask: kubelet checks no certificate."""
     unchecked = ssl.create_default_context()
-    unchecked.check_hostname = False
-    unchecked.verify_mode = ssl.CERT_NONE
-    request = urllib.request.Request(f"{scheme}://{address}{path}")
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
-
-    def get():
-        try:
-            context = unchecked if scheme == "https" else None
-            with urllib.request.urlopen(request, timeout=60, context=context) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    return await asyncio.to_thread(get)
+    unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
+    status, _, text = await get(address, path, *(bearing(f"Bearer {token}") if token else ()), tls=unchecked)
+    return status, text
 
 
 async def test_clients_are_served_and_judged_by_broker_ports(kafka_440, topic, tmp_path, certificates):
@@ -91,13 +78,11 @@ async def test_probes_need_no_token_and_scrapes_do(kafka_440, tmp_path, certific
     [container] = pods(objects)["containers"]
     async with RunningProxy(config=file, decisions=tmp_path / "log", environment=TOKEN) as proxy:
         for probe in ("livenessProbe", "readinessProbe"):
-            get = container[probe]["httpGet"]
-            status, _ = await ask(proxy.admin_address, get["path"], scheme=get["scheme"].lower())
-            assert status == 200
-        assert (await ask(proxy.admin_address, "/metrics", scheme="https"))[0] == 401
-        status, text = await ask(
-            proxy.admin_address, "/metrics", TOKEN["TSPROXY_ADMIN_TOKEN"], scheme="https"
-        )
+            asked = container[probe]["httpGet"]
+            assert asked["scheme"] == "HTTPS"
+            assert (await ask(proxy.admin_address, asked["path"]))[0] == 200
+        assert (await ask(proxy.admin_address, "/metrics"))[0] == 401
+        status, text = await ask(proxy.admin_address, "/metrics", TOKEN["TSPROXY_ADMIN_TOKEN"])
         assert status == 200
         assert "tsproxy_upstream_up 1.0" in text
 

@@ -1,4 +1,4 @@
-"""A worker as its supervisor sees it."""
+"""A worker as its supervisor sees it, and admin ports."""
 
 import asyncio
 import socket
@@ -6,6 +6,9 @@ import socket
 import pytest
 
 from tsproxy.clock import Clock
+from tsproxy.config.settings import AdminSettings
+from tsproxy.model.addresses import Address
+from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.workers.channel import Channel
 from tsproxy.proxy.workers.member import Member
 
@@ -24,6 +27,20 @@ def member(channels):
     member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
     member._channel = channels[0]
     return member
+
+
+@pytest.fixture
+async def serve():
+    """A function that serves pages at an admin port, and returns its address."""
+    servers = []
+
+    def served(pages, settings=None, tls=None):
+        servers.append(AdminHttp(pages, lambda: settings or AdminSettings(), tls))
+        return servers[-1].start(Address("127.0.0.1", 0))
+
+    yield served
+    for server in servers:
+        server.stop()
 
 
 @pytest.fixture

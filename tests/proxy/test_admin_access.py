@@ -1,6 +1,5 @@
 """The admin port with a token and with TLS: who reads which page."""
 
-import asyncio
 import base64
 import contextlib
 import shutil
@@ -13,7 +12,7 @@ import pytest
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import EITHER, events, file_for, one_process
-from tests.proxy.test_admin_http import say
+from tests.proxy.test_admin_http import ask
 from tests.proxy.test_certificates import shown_by
 from tests.proxy.world import until
 from tsproxy.config.settings import AdminSettings, Secret, ServerTls
@@ -38,38 +37,23 @@ def basic(text):
     return "Basic " + base64.b64encode(text.encode("latin-1")).decode()
 
 
-async def ask(address, path="/config", authorization=None, tls=None):
-    """Status, head and body of a page. The status is 0 if there is no answer."""
-    headers = [f"Authorization: {authorization}"] if authorization is not None else []
-    sent = "\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode("latin-1")
-    head, _, body = (await say(address, sent, tls)).partition(b"\r\n\r\n")
-    return int(head[9:12] or 0), head.decode("latin-1"), body.decode()
-
-
-@pytest.fixture
-async def serve():
-    servers = []
-
-    def served(settings, tls=None):
-        servers.append(AdminHttp(PAGES, lambda: settings, tls))
-        return servers[-1].start(Address("127.0.0.1", 0))
-
-    yield served
-    for server in servers:
-        server.stop()
+def bearing(authorization):
+    """The headers of a reader with these credentials."""
+    return [f"Authorization: {authorization}"]
 
 
 @pytest.fixture
 async def guarded(serve):
-    return serve(AdminSettings(token=Secret(TOKEN)))
+    return serve(PAGES, AdminSettings(token=Secret(TOKEN)))
 
 
 @pytest.mark.parametrize(
     "authorization", [f"Bearer {TOKEN}", f"bearer  {TOKEN}", basic(f"anybody:{TOKEN}"), basic(f":{TOKEN}")]
 )
 async def test_a_reader_with_the_token_reads_every_page(guarded, authorization):
-    assert (await ask(guarded, "/config", authorization))[::2] == (200, "the configuration\n")
-    assert (await ask(guarded, "/readyz?verbose", authorization))[2] == "not ready: node 7\n"
+    header = bearing(authorization)
+    assert (await ask(guarded, "/config", *header))[::2] == (200, "the configuration\n")
+    assert (await ask(guarded, "/readyz?verbose", *header))[2] == "not ready: node 7\n"
 
 
 WRONG = {
@@ -93,21 +77,16 @@ WRONG = {
 @pytest.mark.parametrize("authorization", WRONG.values(), ids=WRONG)
 async def test_other_readers_are_asked_for_it_and_learn_nothing(guarded, authorization):
     for path in ("/config", "/no-such-page"):
-        status, head, body = await ask(guarded, path, authorization)
+        header = [] if authorization is None else bearing(authorization)
+        status, head, body = await ask(guarded, path, *header)
         assert (status, body) == (401, "Unauthorized\n")
         assert 'WWW-Authenticate: Basic realm="tsproxy"' in head
 
 
-async def test_probes_need_no_token_and_get_a_status_alone(guarded):
-    assert (await ask(guarded, "/livez"))[::2] == (200, "OK\n")
-    for path in ("/readyz", "/readyz?verbose"):
-        assert (await ask(guarded, path))[::2] == (503, "Service Unavailable\n")
-
-
 async def test_without_a_token_everybody_reads_and_any_credentials_are_passed_over(serve):
-    address = serve(AdminSettings())
-    assert (await ask(address))[0] == 200
-    assert (await ask(address, authorization="Bearer other"))[0] == 200
+    address = serve(PAGES)
+    assert (await ask(address, "/config"))[0] == 200
+    assert (await ask(address, "/config", *bearing("Bearer other")))[0] == 200
 
 
 def tls_of(identity, authority=None):
@@ -122,33 +101,33 @@ async def test_pages_come_over_tls_and_a_plain_reader_gets_none(certificates):
     address = server.start(Address("127.0.0.1", 0))
     client = ssl.create_default_context(cafile=certificates.certificate)
 
-    assert (await ask(address, tls=client))[::2] == (200, "the configuration\n")
-    assert (await ask(address))[0] == 0
-    assert (await ask(address, tls=client))[0] == 200
+    assert (await ask(address, "/config", tls=client))[::2] == (200, "the configuration\n")
+    assert (await ask(address, "/config"))[0] == 0
+    assert (await ask(address, "/config", tls=client))[0] == 200
     server.stop()
 
 
 async def test_with_authorities_only_a_reader_with_a_certificate_gets_pages(serve, certificates):
-    address = serve(AdminSettings(), tls_of(certificates.issue("admin"), certificates))
+    address = serve(PAGES, tls=tls_of(certificates.issue("admin"), certificates))
     client = ssl.create_default_context(cafile=certificates.certificate)
     with contextlib.suppress(OSError):
-        assert (await ask(address, tls=client))[0] == 0
+        assert (await ask(address, "/config", tls=client))[0] == 0
 
     identity = certificates.issue("prometheus")
     client.load_cert_chain(identity.certificate, identity.key)
-    assert (await ask(address, tls=client))[0] == 200
+    assert (await ask(address, "/config", tls=client))[0] == 200
 
 
 async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, certificates, monkeypatch):
     monkeypatch.setattr(places, "MAX_OF_AN_ADDRESS", 2)
     monkeypatch.setattr(admin_http, "REQUEST_TIMEOUT_S", 0.2)
-    address = serve(AdminSettings(), tls_of(certificates.issue("admin")))
+    address = serve(PAGES, tls=tls_of(certificates.issue("admin")))
     silent = [socket.create_connection((address.host, address.port)) for _ in range(5)]
     client = ssl.create_default_context(cafile=certificates.certificate)
 
     async def is_served():
         try:
-            return (await ask(address, tls=client))[0] == 200
+            return (await ask(address, "/config", tls=client))[0] == 200
         except OSError:
             return False
 
@@ -175,14 +154,11 @@ async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token
         kafka_440.bootstrap_servers, arguments=arguments, settings=settings, environment={"ADMIN": TOKEN}
     ) as proxy:
         address = proxy.admin_address
-        status, _, body = await ask(address, "/config", f"Bearer {TOKEN}", client)
-        assert status == 200
-        assert "***" in body
-        pages = [body]
-        assert (await ask(address, "/metrics", None, client))[0] == 401
-        metrics = (await ask(address, "/metrics", f"Bearer {TOKEN}", client))[2]
-        assert 'tsproxy_certificate_expiry_seconds{setting="admin.tls.certificate"}' in metrics
-        pages += [metrics, (await ask(address, "/", f"Bearer {TOKEN}", client))[2]]
+        header = bearing(f"Bearer {TOKEN}")
+        pages = [(await ask(address, path, *header, tls=client))[2] for path in ("/config", "/metrics", "/")]
+        assert "***" in pages[0]
+        assert 'tsproxy_certificate_expiry_seconds{setting="admin.tls.certificate"}' in pages[1]
+        assert (await ask(address, "/metrics", tls=client))[0] == 401
         put("second")
 
         async def is_second():
@@ -207,8 +183,8 @@ async def test_after_a_reload_the_new_token_opens_the_pages_and_the_old_one_does
     async with RunningProxy(config=file, arguments=arguments) as proxy:
 
         async def statuses():
-            asked = [ask(proxy.admin_address, authorization=f"Bearer {token}") for token in tokens.values()]
-            return [status for status, *_ in await asyncio.gather(*asked)]
+            headers = [bearing(f"Bearer {token}") for token in tokens.values()]
+            return [(await ask(proxy.admin_address, "/config", *header))[0] for header in headers]
 
         assert await statuses() == [200, 401]
         put(tokens["new"])

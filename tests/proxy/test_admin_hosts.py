@@ -5,11 +5,11 @@ from http import HTTPStatus
 import pytest
 
 from tests.config.files import SMALLEST, config_of, problems_of
-from tests.proxy.test_admin_http import say
+from tests.proxy.test_admin_http import ask as get
 from tsproxy.config.settings import AdminSettings
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.hosts import MAX_SHOWN
-from tsproxy.proxy.admin.http import AdminHttp, Answer
+from tsproxy.proxy.admin.http import Answer
 
 PAGES = {
     path: lambda: Answer(HTTPStatus.OK, b"the page\n") for path in ("/", "/livez", "/metrics", "/config")
@@ -31,20 +31,12 @@ CURL = ("User-Agent: curl/8.14.1", "Accept: */*")
 
 
 @pytest.fixture
-async def ask():
-    servers = []
-
+async def ask(serve):
     async def asked(*headers, bind="127.0.0.1", hosts=(), path="/config"):
         settings = AdminSettings(bind=Address(bind, 0), hosts=hosts)
-        servers.append(AdminHttp(PAGES, lambda: settings))
-        address = servers[-1].start(Address("127.0.0.1", 0))
-        sent = "\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode("latin-1")
-        answer = await say(address, sent)
-        return int(answer[9:12]), answer.partition(b"\r\n\r\n")[2].decode()
+        return (await get(serve(PAGES, settings), path, *headers))[::2]
 
-    yield asked
-    for server in servers:
-        server.stop()
+    return asked
 
 
 @pytest.mark.parametrize("path", sorted(PAGES))

@@ -38,10 +38,8 @@ PAGES = {
 
 
 @pytest.fixture
-async def address():
-    server = AdminHttp(PAGES)
-    yield server.start(Address("127.0.0.1", 0))
-    server.stop()
+async def address(serve):
+    return serve(PAGES)
 
 
 async def say(address, data, tls=None):
@@ -49,6 +47,13 @@ async def say(address, data, tls=None):
     async with await connect(address, ssl=tls) as client, asyncio.timeout(PATIENCE_S):
         client.send(data)
         return await client.rest()
+
+
+async def ask(address, path, *headers, tls=None):
+    """Status, head and body of a page. The status is 0 if there is no answer."""
+    sent = "\r\n".join((f"GET {path} HTTP/1.1", *headers, "", "")).encode("latin-1")
+    head, _, body = (await say(address, sent, tls)).partition(b"\r\n\r\n")
+    return int(head[9:12] or 0), head.decode("latin-1"), body.decode()
 
 
 def status(answer):

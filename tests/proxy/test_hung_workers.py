@@ -13,10 +13,11 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from tests.proxy.running import TWO, events, pids, series, until_page
-from tests.proxy.test_admin_pages import CONFIG
+from tests.proxy.test_admin_pages import OneProxy
 from tests.proxy.test_service_manager import Heard
 from tests.proxy.world import until
 from tsproxy.proxy.admin.pages import pages
+from tsproxy.proxy.admin.report import NOTHING
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.workers import member as members
 from tsproxy.proxy.workers.watch import MISSED_AT_START, MISSED_IN_LIFE, Silence
@@ -140,13 +141,9 @@ async def test_a_worker_that_waits_for_a_core_is_not_killed(member, monkeypatch)
 
 
 async def test_livez_is_for_all_workers():
-    class Supervisor:
-        config = CONFIG
-
-        def hanging(self):
-            return ["worker 2 hangs"]
-
-    answer = pages(Supervisor())["/livez"]()
+    supervisor = OneProxy(NOTHING)
+    supervisor.hanging = lambda: ["worker 2 hangs"]
+    answer = pages(supervisor)["/livez"]()
 
     assert (answer.status, answer.body) == (HTTPStatus.SERVICE_UNAVAILABLE, b"worker 2 hangs\n")
 
