@@ -123,23 +123,23 @@ def test_a_glob_is_over_soon_whatever_the_name():
     assert not name_pattern("*a" * 100 + "b").fits("a" * 32_000)
 
 
-@pytest.mark.parametrize("text", ["User:etl", "User:*", "*", "Us*", "?ser:etl", "[UG]*", "/etl/"])
-def test_a_pattern_that_may_fit_a_principal_is_taken(text):
-    assert principal_pattern(text).text == text
+MAY_FIT = [
+    *((principal_pattern, text) for text in ("User:etl", "User:*", "*", "Us*", "?ser:etl", "[UG]*", "/etl/")),
+    *((topic_pattern, text) for text in ("orders-*", "[a-c]?.x_1", "__*", "/orders (eu|us)/")),
+]
+FITS_NONE = [
+    *((principal_pattern, text) for text in ("etl", "user:etl", "Users:*", "Group:*", "User")),
+    *((topic_pattern, text) for text in ("orders eu", "orders,clicks", "orders/eu", "/a(/")),
+]
 
 
-@pytest.mark.parametrize("text", ["etl", "user:etl", "Users:*", "Group:*", "User"])
-def test_one_that_fits_no_principal_is_rejected(text):
-    with pytest.raises(ValueError, match="begin with User:"):
-        principal_pattern(text)
+@pytest.mark.parametrize(("pattern", "text"), MAY_FIT)
+def test_a_pattern_that_may_fit_a_principal_or_a_topic_is_taken(pattern, text):
+    assert pattern(text).text == text
 
 
-@pytest.mark.parametrize("text", ["orders eu", "orders,clicks", "orders/eu", "/a(/"])
-def test_one_that_fits_no_topic_is_rejected(text):
-    with pytest.raises(ValueError, match=r"as topics are called|can read"):
-        topic_pattern(text)
-
-
-@pytest.mark.parametrize("text", ["orders-*", "[a-c]?.x_1", "__*", "/orders (eu|us)/"])
-def test_one_that_may_fit_a_topic_is_taken(text):
-    assert topic_pattern(text).text == text
+@pytest.mark.parametrize(("pattern", "text"), FITS_NONE)
+def test_one_that_fits_none_is_rejected(pattern, text):
+    told = "begin with User:" if pattern is principal_pattern else r"as topics are called|can read"
+    with pytest.raises(ValueError, match=told):
+        pattern(text)

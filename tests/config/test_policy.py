@@ -90,29 +90,6 @@ def test_the_candidate_can_be_switched_off():
 BY_ALL = "policy: { defaults: { dead_letters: yes } }\n"
 
 
-@pytest.mark.parametrize(
-    ("sections", "problem"),
-    [
-        (
-            BY_ALL + "dead_letters: { topic: both }\ndecisions: { topic: { name: both } }\n",
-            "tsproxy.yaml:5: dead_letters.topic: is decisions.topic.name as well; give them a topic each",
-        ),
-        (
-            BY_ALL + "dead_letters: { topic: 'no topic' }\n",
-            "tsproxy.yaml:5: dead_letters.topic: 'no topic' is not allowed; must be 1 to 249 letters, "
-            "digits, dots, dashes or underscores, as topics are called",
-        ),
-        (
-            BY_ALL + "dead_letters: { topic: dead, max_in_flight: 1B }\n",
-            "tsproxy.yaml:5: dead_letters.max_in_flight: '1B' is not allowed; must be a size of at least "
-            "1MiB, such as 256MiB or 1GiB",
-        ),
-    ],
-)
-def test_what_is_wrong_about_dead_letters_is_named_with_its_place(sections, problem):
-    assert problems_of(SMALLEST + sections) == [problem]
-
-
 def test_dead_letters_arrive_with_their_bounds():
     config = config_of(SMALLEST + BY_ALL + "dead_letters: { topic: dead }\n")
 
@@ -136,6 +113,20 @@ PROBE = "clock: { when_beyond: audit, max_offset: 5s, probe: { topic: time } }\n
     ("sections", "problem"),
     [
         (
+            BY_ALL + "dead_letters: { topic: both }\ndecisions: { topic: { name: both } }\n",
+            "tsproxy.yaml:5: dead_letters.topic: is decisions.topic.name as well; give them a topic each",
+        ),
+        (
+            BY_ALL + "dead_letters: { topic: 'no topic' }\n",
+            "tsproxy.yaml:5: dead_letters.topic: 'no topic' is not allowed; must be 1 to 249 letters, "
+            "digits, dots, dashes or underscores, as topics are called",
+        ),
+        (
+            BY_ALL + "dead_letters: { topic: dead, max_in_flight: 1B }\n",
+            "tsproxy.yaml:5: dead_letters.max_in_flight: '1B' is not allowed; must be a size of at least "
+            "1MiB, such as 256MiB or 1GiB",
+        ),
+        (
             PROBE + BY_ALL + "dead_letters: { topic: time }\n",
             "tsproxy.yaml:4: clock.probe.topic: is dead_letters.topic as well; give it a topic of its own",
         ),
@@ -155,7 +146,7 @@ PROBE = "clock: { when_beyond: audit, max_offset: 5s, probe: { topic: time } }\n
         ),
     ],
 )
-def test_what_is_wrong_about_the_clock_is_named_with_its_place(sections, problem):
+def test_what_is_wrong_is_named_with_its_place(sections, problem):
     assert problems_of(SMALLEST + sections) == [problem]
 
 
