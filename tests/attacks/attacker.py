@@ -5,7 +5,7 @@ import contextlib
 import struct
 from pathlib import Path
 
-from tests.kit.client import connect
+from tests.kit.client import connect, connections
 from tests.proxy.running import series
 from tests.proxy.world import until
 from tests.wire.batches import batch
@@ -45,30 +45,20 @@ async def answer_to(port, data):
 
 async def last_words(port, data, *, ends=False):
     """All that comes back until the proxy closes. `ends`: say after `data` that nothing more comes."""
-    reader, writer = await asyncio.open_connection(HOST, port)
-    try:
-        with contextlib.suppress(ConnectionError):
-            writer.write(data)
-            if ends:
-                writer.write_eof()
-            async with asyncio.timeout(PATIENCE_S):
-                return await reader.read()
-        return b""
-    finally:
-        writer.close()
+    async with await connect(f"{HOST}:{port}") as client, asyncio.timeout(PATIENCE_S):
+        client.send(data)
+        if ends:
+            client.ends()
+        return await client.rest()
 
 
 @contextlib.asynccontextmanager
 async def attackers(port, sent, count):
-    """So many connections that have sent these bytes, and say no more: (reader, writer) of each."""
-    ends = [await asyncio.open_connection(HOST, port) for _ in range(count)]
-    try:
-        for _, writer in ends:
-            writer.write(sent)
-        yield ends
-    finally:
-        for _, writer in ends:
-            writer.close()
+    """So many connections that have sent these bytes, and say no more."""
+    async with connections(f"{HOST}:{port}", count) as clients:
+        for client in clients:
+            client.send(sent)
+        yield clients
 
 
 @contextlib.asynccontextmanager

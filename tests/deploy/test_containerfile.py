@@ -77,12 +77,6 @@ def test_the_user_of_the_container_can_write_to_the_volume_and_nowhere_else():
     assert not any(re.search(r"setuid|sudo|setcap|\bsu\b", i.rest) for i in FINAL)
 
 
-def test_no_port_of_the_container_needs_a_privilege():
-    ports = [int(port) for i in FINAL if i.name == "EXPOSE" for port in i.words]
-    assert ports
-    assert min(ports) >= 1024
-
-
 def test_what_is_copied_from_the_checkout_is_there_and_is_enough_to_build():
     copied = {
         word

@@ -50,6 +50,7 @@ PROPERTIES = {
     f"{LISTENER}.scram-sha-256.connections.max.reauth.ms": "3000",
 }
 USERS = {"app": "of-app", "proxy": "planted-own"}
+CONFIG, CERTIFICATE = "tsproxy.yaml", "listener.pem"
 TOPIC, LETTERS, LOG, PROBE = "orders", "letters", "lines", "probe"
 TOPICS = {TOPIC: {"message.timestamp.after.max.ms": "3600000"}, LETTERS: {}, LOG: {}}
 TOPICS[PROBE] = {"message.timestamp.type": "LogAppendTime"}
@@ -70,10 +71,6 @@ class World:
         clients = replace(options, bootstrap_servers=self.proxy.bootstrap_servers)
         async with AIOKafkaProducer(**clients.aiokafka()) as producer:
             await producer.send_and_wait(TOPIC, b"x", timestamp_ms=timestamp_ms)
-
-    @property
-    def config(self):
-        return self.folder / "tsproxy.yaml"
 
 
 async def nothing(world):
@@ -139,22 +136,21 @@ async def empty_disk(world):
     (world.disk / "ballast").unlink()
 
 
-async def spoil_file(world):
-    shutil.copy(world.config, world.folder / "good.yaml")
-    world.config.write_text(world.config.read_text() + "policy: { mode: enforced }\n")
+def spoiled(name, text):
+    """This file has another text."""
+
+    async def spoil(world):
+        shutil.copy(world.folder / name, world.folder / "good")
+        (world.folder / name).write_text(text)
+
+    return spoil
 
 
-async def restore_file(world):
-    (world.folder / "good.yaml").replace(world.config)
+def restored(name):
+    async def restore(world):
+        (world.folder / "good").replace(world.folder / name)
 
-
-async def spoil_certificate(world):
-    shutil.copy(world.folder / "listener.pem", world.folder / "good.pem")
-    (world.folder / "listener.pem").write_text("no certificate")
-
-
-async def restore_certificate(world):
-    (world.folder / "good.pem").replace(world.folder / "listener.pem")
+    return restore
 
 
 async def occupy_admin_port(world):
@@ -211,10 +207,14 @@ SCENES = {
         deleted(LETTERS, one_is_rejected), created(LETTERS), ("tsproxy_dead_letters_up", 0)
     ),
     "clock probe": Scene(deleted(PROBE), created(PROBE)),
-    "configuration file": Scene(spoil_file, restore_file, ("tsproxy_config_last_reload_successful", 0)),
+    "configuration file": Scene(
+        spoiled(CONFIG, "policy: { mode: enforced }\n"),
+        restored(CONFIG),
+        ("tsproxy_config_last_reload_successful", 0),
+    ),
     "certificates": Scene(
-        spoil_certificate,
-        restore_certificate,
+        spoiled(CERTIFICATE, "no certificate"),
+        restored(CERTIFICATE),
         ('tsproxy_certificates_last_reload_successful{section="listeners.tls.tls"}', 0),
     ),
     "admin port": Scene(occupy_admin_port, free_admin_port),
@@ -266,21 +266,21 @@ def test_the_alert_of_a_row_looks_at_the_metric_of_its_scene():
 async def world(brokers, tmp_path, certificates):
     own = f"{{ mechanism: {OWN}, username: proxy, password: {USERS['proxy']} }}"
     identity = certificates.issue("listener", lasts=timedelta(days=60))
-    shutil.copy(identity.certificate, tmp_path / "listener.pem")
-    (tmp_path / "tsproxy.yaml").write_text(
+    shutil.copy(identity.certificate, tmp_path / CERTIFICATE)
+    (tmp_path / CONFIG).write_text(
         f"upstream:\n"
         f"  bootstrap_servers: ['{brokers.bootstrap_servers}']\n"
         f"  admin: {{ refresh: 1s, sasl: {own} }}\n"
         "listeners:\n"
         "  - { name: default, bind: '127.0.0.1:0', brokers: { ports_from: 0 } }\n"
         "  - { name: tls, bind: '127.0.0.1:0', brokers: { ports_from: 0 },"
-        f" tls: {{ certificate: {tmp_path / 'listener.pem'}, key: {identity.key} }} }}\n"
+        f" tls: {{ certificate: {tmp_path / CERTIFICATE}, key: {identity.key} }} }}\n"
         f"decisions: {{ topic: {{ name: {LOG} }}}}\n"
         f"dead_letters: {{ topic: {LETTERS}, unproven: copy }}\n"
         "policy: { defaults: { dead_letters: yes } }\n"
         f"clock: {{ probe: {{ topic: {PROBE}, every: 1s }} }}\n"
     )
-    file, settings = tmp_path / "tsproxy.yaml", EVERY_SECOND
+    file, settings = tmp_path / CONFIG, EVERY_SECOND
     with disk(tmp_path / "disk", 1 << 20) as small:
         async with RunningProxy(
             config=file, decisions=small / "log", arguments=TWO, settings=settings
@@ -342,7 +342,7 @@ async def with_tickets(folder):
         security = {"security": "SASL_PLAINTEXT", "users": USERS, "properties": properties}
         async with KafkaCluster(**security) as kafka:
             await kafka.create_topic(TOPIC)
-            file = folder / "tsproxy.yaml"
+            file = folder / CONFIG
             file.write_text(PROXY.format(upstream=kerberos.by_name(kafka), sasl=GSSAPI))
             async with RunningProxy(config=file, settings={"upstream.admin.refresh": "1s"}) as proxy:
                 yield World(kafka, proxy, folder)

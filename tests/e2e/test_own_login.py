@@ -420,20 +420,6 @@ async def test_an_error_that_nobody_expected_ends_no_login_for_ever():
     assert await provider.token() == "token"
 
 
-async def test_a_token_is_kept_until_shortly_before_its_end():
-    clock, asked = HandClock(0), []
-
-    def fetch():
-        asked.append(clock.ms)
-        return Token(f"token-{len(asked)}", 100_000)
-
-    provider = TokenProvider(fetch, clock)
-    for clock.ms in (0, 79_999, 80_000, 159_999):
-        await provider.token()
-    assert asked == [0, 80_000]
-    assert await provider.token() == "token-2"
-
-
 async def test_all_connections_wait_for_one_token():
     asked, may_go = [], threading.Event()
 

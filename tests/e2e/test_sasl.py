@@ -11,7 +11,6 @@ import contextlib
 import os
 import re
 import ssl
-import struct
 import time
 
 import pytest
@@ -25,8 +24,9 @@ from tests.kit.client import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
 from tests.proxy.running import file_for, page
 from tests.proxy.world import PATIENCE_S, until
-from tests.session.messages import API_VERSIONS, METADATA, SASL_AUTHENTICATE, SASL_HANDSHAKE, produce, request
-from tests.wire.batches import batch, unsigned
+from tests.session.logins import authenticate, handshake
+from tests.session.messages import API_VERSIONS, METADATA, frame, produce, request
+from tests.wire.batches import batch
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire import k00_produce
@@ -284,21 +284,6 @@ LAST = 99
 HEADER_BYTES = 4
 
 
-def handshake(mechanism, version=1):
-    name = mechanism.encode()
-    return request(SASL_HANDSHAKE, version, struct.pack(">h", len(name)) + name, SASL_HANDSHAKE)
-
-
-def authenticate(token, version=1):
-    if version == 2:
-        return request(SASL_AUTHENTICATE, 2, unsigned(len(token) + 1) + token + b"\x00", SASL_AUTHENTICATE)
-    return request(SASL_AUTHENTICATE, version, struct.pack(">i", len(token)) + token, SASL_AUTHENTICATE)
-
-
-def raw(token):
-    return struct.pack(">i", len(token)) + token
-
-
 def produced(timestamp_ms):
     return produce({"orders": {0: batch([timestamp_ms])}}, version=8)
 
@@ -317,12 +302,12 @@ def logins():
     token = b"n,,\x01auth=Bearer " + unsecured_token("alice") + b"\x01\x01"
     good, bad = produced(time.time_ns() // 1_000_000), produced(1)
     for mechanism, said in (("PLAIN", ALICE), ("OAUTHBEARER", token)):
-        yield f"{mechanism}, raw", [handshake(mechanism, 0), raw(said), good, bad, good]
+        yield f"{mechanism}, raw", [handshake(mechanism, 0), frame(said), good, bad, good]
         for version in (0, 1, 2):
             asked = [VERSIONS, handshake(mechanism), authenticate(said, version), good, bad, good]
             yield f"{mechanism}, SaslAuthenticate {version}", asked
     yield "a wrong password", [handshake("PLAIN"), authenticate(NOBODY), good]
-    yield "a wrong password, raw", [handshake("PLAIN", 0), raw(NOBODY), good]
+    yield "a wrong password, raw", [handshake("PLAIN", 0), frame(NOBODY), good]
     yield "a mechanism that nobody knows", [handshake("planted"), authenticate(ALICE), good]
     yield "no handshake", [authenticate(ALICE), good]
     yield "two handshakes", [handshake("PLAIN"), handshake("PLAIN"), authenticate(ALICE), good]
@@ -416,7 +401,7 @@ async def test_a_session_is_renewed_between_requests_that_are_sent_at_once(kafka
     assert differing(asked, proxied, direct).keys() <= {"by another"}
     assert [answers[-1] for answers in proxied[:4]] == [(LAST, b"")] * 4
     others = proxied[[*asked].index("by another")]
-    assert [name for name, _ in others] == ["Produce", SASL_HANDSHAKE, SASL_AUTHENTICATE]
+    assert [name for name, _ in others] == ["Produce", 10, 11], "then handshake and token"
     assert others[2][1][4:6] == (58).to_bytes(2, "big")
 
 
