@@ -35,10 +35,13 @@ async def echoing_broker(tls=None, answer_bytes=100):
 
 
 @contextlib.asynccontextmanager
-async def front_of(config, world, *, tls=None, upstream_tls=None):
+async def front_of(config, world, *, tls=None, upstream_tls=None, opens=True):
+    """The first listener of this configuration. It lets clients in at once, or when `open` is called."""
     proxy_listener = ProxyListener(
         config.listeners[0], config, tls, Upstream(upstream_tls), world.surroundings
     )
+    if opens:
+        proxy_listener.open()
     try:
         yield proxy_listener
     finally:
@@ -56,7 +59,6 @@ async def serving(world=None, listener="{ bind: '127.0.0.1:0' }", **tls):
         echoing_broker() as broker,
         front_of(config_of([broker], listener), world or World(), **tls) as proxy_listener,
     ):
-        proxy_listener.open()
         yield proxy_listener
 
 

@@ -92,12 +92,59 @@ def test_where_only_some_brokers_write_their_own_time_rules_of_an_operator_still
     assert (found.timestamp_type, found.after_max_ms) == (TimestampType.CREATE_TIME, None)
 
 
-def test_a_broker_of_3_9_beside_one_of_4_lets_any_time_pass():
-    found = together((), OLD, {1: OLD, 2: NEW})
+STAMPED = TimestampType.LOG_APPEND_TIME
+DAY = gives(NEW_VALUES | {AFTER: str(DAY_MS)}, set_by_broker=[AFTER])
+MIXED = {1: OLD, 2: NEW}
+STAMPING = gives(NEW_VALUES | {TYPE: "LogAppendTime"})
+TOGETHER = {
+    "a broker of 3.9 beside one of 4 lets any time pass": ((), OLD, MIXED, {"after_max_ms": None}),
+    "what a topic sets itself holds at every broker": (
+        ((AFTER, "7000"), (SIZE, "10")),
+        NEW,
+        MIXED,
+        {"after_max_ms": 7000, "max_message_bytes": 10},
+    ),
+    # KAFKA-17997: 4.x does not know the difference.
+    "a difference at 3.9": (((DIFFERENCE, "5000"),), OLD, {1: OLD}, {"before_max_ms": 5000}),
+    "a difference at 4": (((DIFFERENCE, "5000"),), NEW, {1: NEW}, {"before_max_ms": None}),
+    "a difference at both": (((DIFFERENCE, "5000"),), OLD, MIXED, {"after_max_ms": HOUR_MS}),
+    "a broker that has not told leaves only what topics set themselves": (
+        ((BEFORE, "5000"),),
+        NEW,
+        {1: NEW, 2: None},
+        {"before_max_ms": 5000, "after_max_ms": None, "max_message_bytes": 2**31 - 1},
+    ),
+    # All that are known write their own time, so no rule of an operator's may reject one meanwhile.
+    "it does not undo LogAppendTime": (
+        ((TYPE, "LogAppendTime"),),
+        NEW,
+        {1: NEW, 2: None},
+        {"timestamp_type": STAMPED},
+    ),
+    "a broker that stamps and has not told": ((), STAMPING, {1: None}, {"timestamp_type": STAMPED}),
+    "what is told in our place stands in while no broker is known": ((), NEW, {}, {"after_max_ms": HOUR_MS}),
+    "and no longer": ((), NEW, {1: OLD}, {"after_max_ms": None}),
+}
+"""What a topic sets, what a broker told in our place, what brokers give, and the limits of all together."""
 
-    assert found.limits.after_max_ms is None
-    assert found.on_kafka_4.after_max_ms == HOUR_MS
-    assert [*differences(found)] == [(AFTER, {1: "unlimited", 2: "1h"})]
+
+@pytest.mark.parametrize(("overrides", "ours", "by_node", "limits"), TOGETHER.values(), ids=TOGETHER)
+def test_the_limits_of_a_topic_are_those_of_its_loosest_leader(overrides, ours, by_node, limits):
+    merged = together(overrides, ours, by_node).limits
+
+    assert {name: getattr(merged, name) for name in limits} == limits
+
+
+def test_on_kafka_4_a_default_of_kafkas_is_replaced_and_what_a_broker_itself_has_set_is_not():
+    """The preset kafka-4 is an operator's own rule: a leader of 3.9 would not reject in our place."""
+    assert together((), OLD, MIXED).on_kafka_4.after_max_ms == HOUR_MS
+    assert together(((BEFORE, "5000"),), NEW, {1: NEW, 2: None}).on_kafka_4.after_max_ms == HOUR_MS
+    assert together((), DAY, {1: DAY}).on_kafka_4.after_max_ms == DAY_MS
+
+
+def test_differences_are_told_where_brokers_differ_and_the_topic_sets_nothing():
+    assert [*differences(together((), OLD, MIXED))] == [(AFTER, {1: "unlimited", 2: "1h"})]
+    assert not list(differences(together(((AFTER, "7000"), (SIZE, "10")), NEW, MIXED)))
 
 
 def test_brokers_before_4_4_do_not_limit_the_size_of_a_decompressed_record():
@@ -111,52 +158,6 @@ def test_brokers_before_4_4_do_not_limit_the_size_of_a_decompressed_record():
     assert not list(differences(together((), newest, {1: newest, 2: NEW})))
     ((_, by_node),) = differences(together(own, newest, {1: newest, 2: NEW}))
     assert by_node == {1: "100", 2: "unlimited"}
-
-
-def test_what_a_topic_sets_itself_holds_at_every_broker():
-    found = together(((AFTER, "7000"), (SIZE, "10")), NEW, {1: OLD, 2: NEW})
-
-    assert (found.limits.after_max_ms, found.limits.max_message_bytes) == (7000, 10)
-    assert not list(differences(found))
-
-
-def test_a_topics_difference_limits_what_brokers_of_3_9_lead_alone():
-    """KAFKA-17997: 4.x does not know it."""
-    own = ((DIFFERENCE, "5000"),)
-
-    assert together(own, OLD, {1: OLD}).limits.before_max_ms == 5000
-    assert together(own, NEW, {1: NEW}).limits.before_max_ms is None
-    assert together(own, OLD, {1: OLD, 2: NEW}).limits.after_max_ms == HOUR_MS
-
-
-def test_a_broker_that_has_not_told_leaves_only_what_topics_set_themselves():
-    found = together(((BEFORE, "5000"),), NEW, {1: NEW, 2: None})
-
-    assert (found.limits.before_max_ms, found.limits.after_max_ms) == (5000, None)
-    assert found.limits.max_message_bytes == 2**31 - 1
-    # The preset kafka-4 is an operator's own rule: a leader of 3.9 would not reject in our place.
-    assert found.on_kafka_4.after_max_ms == HOUR_MS
-
-
-def test_a_broker_that_has_not_told_does_not_undo_log_append_time():
-    """All that are known write their own time, so no rule of an operator's may reject one meanwhile."""
-    found = together(((TYPE, "LogAppendTime"),), NEW, {1: NEW, 2: None})
-
-    assert found.limits.timestamp_type is TimestampType.LOG_APPEND_TIME
-    assert together((), gives(NEW_VALUES | {TYPE: "LogAppendTime"}), {1: None}).limits.timestamp_type is (
-        TimestampType.LOG_APPEND_TIME
-    )
-
-
-def test_a_broker_told_in_our_place_stands_in_only_while_no_broker_is_known():
-    assert together((), NEW, {}).limits.after_max_ms == HOUR_MS
-    assert together((), NEW, {1: OLD}).limits.after_max_ms is None
-
-
-def test_what_a_broker_itself_has_set_is_not_replaced_by_a_default_of_kafka_4():
-    day = gives(NEW_VALUES | {AFTER: str(DAY_MS)}, set_by_broker=[AFTER])
-
-    assert together((), day, {1: day}).on_kafka_4.after_max_ms == DAY_MS
 
 
 def test_an_answer_is_told_apart_into_what_the_topic_sets_and_what_its_broker_gives():

@@ -57,23 +57,23 @@ def test_authorities_are_looked_at_as_well(made, certificates):
     assert [key for key, _ in found] == ["listeners[0].tls.client_ca", "upstream.tls.ca"]
 
 
-@pytest.mark.parametrize(("left", "is_told"), [(29, True), (31, False)])
-def test_one_that_ends_within_thirty_days_is_told(made, certificates, left, is_told):
-    identity = made("soon", starts=-400 * DAYS, lasts=(400 + left) * DAYS)
-    found = told(file_with(identity, certificates.certificate, upstream=made("good")))
-    assert [text.rpartition(", in ")[2] for _, text in found] == (["28 days: renew it"] if is_told else [])
+YEAR = 365 * DAYS
+VALIDITY = {
+    "ends within thirty days": (-YEAR, 29 * DAYS, ["in 28 days: renew it"]),
+    "ends later": (-YEAR, 31 * DAYS, []),
+    "the last quarter of a short life": (-8 * DAYS, 2 * DAYS, ["renew it"]),
+    "more than a quarter of it": (-7 * DAYS, 3 * DAYS, []),
+    "not valid yet": (DAYS, YEAR, ["is not valid before 20"]),
+}
+"""When a certificate begins, how long it lasts from now on, and a part of what is told."""
 
 
-@pytest.mark.parametrize(("left", "is_told"), [(2, True), (3, False)])
-def test_of_a_short_life_the_last_quarter_is_told(made, certificates, left, is_told):
-    identity = made("short", starts=-(10 - left) * DAYS, lasts=10 * DAYS)
-    assert bool(told(file_with(identity, certificates.certificate, upstream=made("good")))) is is_told
-
-
-def test_one_that_is_not_valid_yet_is_told(made, certificates):
-    identity = made("early", starts=DAYS)
-    [(_, text)] = told(file_with(identity, certificates.certificate, upstream=made("good")))
-    assert "is not valid before 20" in text
+@pytest.mark.parametrize(("starts", "left", "texts"), VALIDITY.values(), ids=VALIDITY)
+def test_one_that_ends_soon_or_is_not_valid_yet_is_told(made, certificates, starts, left, texts):
+    identity = made("soon", starts=starts, lasts=left - starts)
+    notices = told(file_with(identity, certificates.certificate, upstream=made("good")))
+    assert len(notices) == len(texts)
+    assert all(part in text for part, (_, text) in zip(texts, notices, strict=True))
 
 
 @pytest.mark.parametrize(("key", "is_told"), [("certificate", True), ("client_ca", False)])

@@ -90,7 +90,6 @@ async def watched_front(text, world=None):
             Watched(config) as watched,
             front_of(config, world or World(), tls=watched.tls) as proxy_listener,
         ):
-            proxy_listener.open()
             yield proxy_listener.address, watched
 
 
@@ -105,18 +104,6 @@ def client_tls(certificates):
     return ssl.create_default_context(cafile=certificates.certificate)
 
 
-async def test_a_reload_uses_new_files_at_once_and_not_again(certificates, files):
-    config = config_of([f"{HOST}:9092"], files.listener())
-    watch = Certificates(config, World().metrics, Clock())
-    credentials = watch.listeners["default"]
-    before = credentials.current()
-    files.put(certificates.issue("reloaded"))
-    watch.prepare(config)()
-    assert credentials.current() is not before
-    assert [end.subject for end in credentials.ends] == ["CN=reloaded"]
-    assert [await credentials.use_changed() for _ in range(3)] == [False] * 3
-
-
 def everywhere(files, listener):
     """A configuration with TLS to clients, to brokers and on the admin port, by the same files."""
     config = config_of([f"{HOST}:9092"], listener)
@@ -129,14 +116,16 @@ def everywhere(files, listener):
     )
 
 
-def test_a_reload_uses_the_new_files_of_every_section(certificates, files):
+async def test_a_reload_uses_the_new_files_of_every_section_at_once_and_not_again(certificates, files):
     config = everywhere(files, files.listener())
     watch = Certificates(config, World().metrics, Clock())
     sections = (watch.listeners["default"], watch.upstream, watch.admin)
-    before = [each.current() for each in sections]
+    before = [section.current() for section in sections]
     files.put(certificates.issue("reloaded"))
     watch.prepare(config)()
-    assert not {*before} & {each.current() for each in sections}
+    assert not {*before} & {section.current() for section in sections}
+    assert [end.subject for end in sections[0].ends] == ["CN=reloaded"]
+    assert [await sections[0].use_changed() for _ in range(3)] == [False] * 3
 
 
 @on_both_loops
@@ -367,34 +356,25 @@ def logged_by(certificates, files, **validity):
     return logs, ends(world)
 
 
-def test_a_certificate_that_lasts_is_only_counted_down(certificates, files):
-    logs, left_s = logged_by(certificates, files, starts=-DAY, lasts=100 * DAY)
-
-    assert logs == []
-    assert left_s == pytest.approx(99 * 86_400, abs=60)
-
-
-def test_a_certificate_is_told_of_thirty_days_before_its_end(certificates, files):
-    [line], left_s = logged_by(certificates, files, starts=-365 * DAY, lasts=394 * DAY)
-
-    assert (line["event"], line["log_level"]) == ("certificate_ends_soon", "warning")
-    assert line["hours_left"] in (29 * 24 - 1, 29 * 24)
-    assert line["subject"] == "CN=ending"
-    assert left_s == pytest.approx(29 * 86_400, abs=60)
+HOUR = timedelta(hours=1)
+ENDS = {
+    "it lasts": (-DAY, 99 * DAY, []),
+    "less than thirty days are left": (-365 * DAY, 29 * DAY, [("certificate_ends_soon", "warning")]),
+    "a quarter of a day's certificate is left": (-17 * HOUR, 7 * HOUR, []),
+    "less than a quarter": (-19 * HOUR, 5 * HOUR, [("certificate_ends_soon", "warning")]),
+    "it has ended": (-2 * DAY, -DAY, [("certificate_expired", "error")]),
+}
+"""When a certificate began, how long it still lasts, and the event and level of what is logged."""
 
 
-@pytest.mark.parametrize(("gone_h", "is_told"), [(17, False), (19, True)])
-def test_a_certificate_of_a_day_is_told_of_in_its_last_quarter(certificates, files, gone_h, is_told):
-    logs, _ = logged_by(certificates, files, starts=-timedelta(hours=gone_h), lasts=DAY)
+@pytest.mark.parametrize(("starts", "left", "told"), ENDS.values(), ids=ENDS)
+def test_the_end_of_a_certificate_is_counted_down_and_logged_in_time(certificates, files, starts, left, told):
+    logs, left_s = logged_by(certificates, files, starts=starts, lasts=left - starts)
 
-    assert bool(logs) is is_told
-
-
-def test_a_certificate_that_has_ended_is_an_error_and_counts_below_zero(certificates, files):
-    [line], left_s = logged_by(certificates, files, starts=-2 * DAY, lasts=DAY)
-
-    assert (line["event"], line["log_level"]) == ("certificate_expired", "error")
-    assert left_s == pytest.approx(-86_400, abs=60)
+    assert [(line["event"], line["log_level"]) for line in logs] == told
+    assert all(line["subject"] == "CN=ending" for line in logs)
+    assert all(abs(line["hours_left"] - left // HOUR) <= 1 for line in logs if "hours_left" in line)
+    assert left_s == pytest.approx(left.total_seconds(), abs=60)
 
 
 def test_the_end_of_a_certificate_is_logged_at_once_although_its_nearness_was_an_hour_before(

@@ -62,7 +62,6 @@ async def test_brokers_share_one_port_and_are_told_apart_by_the_name_that_is_ask
         tls_front(any_broker, proxy_identity, World(), brokers=BY_HOST) as proxy_listener,
     ):
         proxy_listener.apply_facts(facts_of({1: first, 22: second}))
-        proxy_listener.open()
         port = proxy_listener.address.port
 
         assert proxy_listener.endpoints == {
@@ -91,8 +90,6 @@ async def test_a_broker_that_is_not_known_leads_nowhere_rather_than_to_another_o
         tls_front(broker, proxy_identity, world, brokers=BY_HOST) as proxy_listener,
     ):
         proxy_listener.apply_facts(facts_of({1: broker}))
-        proxy_listener.open()
-
         assert await ask(proxy_listener.address, client_of(certificates), "b7.kafka.test") == b""
         assert world.logged.of("session_closed")[0]["text"] == "no broker is known"
 
@@ -104,7 +101,6 @@ async def test_a_broker_under_its_host_name_is_followed_when_it_moves(certificat
         echoing_broker(answer_bytes=101) as new,
         tls_front(old, proxy_identity, World(), brokers=BY_HOST) as proxy_listener,
     ):
-        proxy_listener.open()
         for broker, size in ((old, 100), (new, 101)):
             proxy_listener.apply_facts(facts_of({1: broker}))
             got = await ask_whole(proxy_listener.address, client_of(certificates), "b1.kafka.test", size)
@@ -139,8 +135,6 @@ async def test_a_client_is_who_its_certificate_says(certificates, proxy_identity
         echoing_broker() as broker,
         tls_front(broker, proxy_identity, World(), ca=ca, more=", client_auth: requested") as proxy_listener,
     ):
-        proxy_listener.open()
-
         assert await principal_at(proxy_listener, client_of(certificates, "etl")) == "User:CN=etl"
         assert await principal_at(proxy_listener, client_of(certificates)) is None
 
@@ -154,7 +148,6 @@ async def test_a_certificates_subject_is_mapped_as_kafka_maps_it(certificates, p
         echoing_broker() as broker,
         tls_front(broker, proxy_identity, world, ca=ca, more=rules) as proxy_listener,
     ):
-        proxy_listener.open()
         assert await principal_at(proxy_listener, client_of(certificates, "app-1")) == "User:APP-1"
         assert await principal_at(proxy_listener, client_of(certificates, "etl")) == "User:batch-etl"
 
@@ -194,13 +187,12 @@ async def test_the_header_stands_before_the_tls_handshake(certificates, proxy_id
     async with (
         echoing_broker() as broker,
         tls_front(broker, proxy_identity, world, brokers=f", {TRUSTED}") as proxy_listener,
+        await connect(proxy_listener.address) as client,
     ):
-        proxy_listener.open()
-        async with await connect(proxy_listener.address) as client:
-            client.send(tcp4("192.0.2.7"))
-            await client.start_tls(client_of(certificates))
-            assert await client.frame(request(5)) == answer(5)[4:]
-            assert [relay.peer.client_address for relay in proxy_listener.relays] == ["192.0.2.7"]
+        client.send(tcp4("192.0.2.7"))
+        await client.start_tls(client_of(certificates))
+        assert await client.frame(request(5)) == answer(5)[4:]
+        assert [relay.peer.client_address for relay in proxy_listener.relays] == ["192.0.2.7"]
 
 
 NOT_WHOLE, NOT_TRUSTED = "closed before its PROXY protocol header was whole", "is not the load balancer's"
@@ -239,7 +231,6 @@ async def test_who_is_trusted_changes_with_a_reload():
         echoing_broker() as broker,
         front_of(config_of([broker], FROM_ELSEWHERE), World()) as proxy_listener,
     ):
-        proxy_listener.open()
         proxy_listener.apply(config_of([broker], PROXIED))
         assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
 
@@ -268,14 +259,13 @@ async def test_the_steps_of_a_handshake_share_one_time_limit(certificates, proxy
     async with (
         echoing_broker() as broker,
         tls_front(broker, proxy_identity, World(limits=limits), brokers=f", {TRUSTED}") as proxy_listener,
+        await connect(proxy_listener.address) as client,
     ):
-        proxy_listener.open()
-        async with await connect(proxy_listener.address) as client:
-            await until(lambda: proxy_listener.relays)
-            for step in (tcp4("192.0.2.7"), b"\x16"):
-                await asyncio.sleep(pause_s)
-                client.send(step)
-            await until(lambda: left_s)
+        await until(lambda: proxy_listener.relays)
+        for step in (tcp4("192.0.2.7"), b"\x16"):
+            await asyncio.sleep(pause_s)
+            client.send(step)
+        await until(lambda: left_s)
     assert left_s[0] <= patience_s - 1.5 * pause_s
 
 

@@ -195,15 +195,6 @@ async def test_a_brokers_difference_limits_all_topics_and_hides_their_own(topic)
         await assert_both_mean_the_same(kafka, f"{topic}-own", HOUR_MS, HOUR_MS)
 
 
-async def test_a_changed_limit_is_seen_at_the_next_refresh(kafka, topic):
-    await kafka.create_topic(topic)
-    async with learning(upstream_of(kafka, refresh_ms=100)) as learned:
-        await learned.limits_of(topic)
-        await kafka.alter_topic(topic, {"message.timestamp.before.max.ms": "42"})
-
-        await until(lambda: learned.facts.topics[topic].before_max_ms == 42)
-
-
 async def test_a_topic_that_does_not_exist_stays_unknown_until_it_does(kafka, topic):
     async with learning(upstream_of(kafka)) as learned:
         learned.cluster.want_topic(topic, ADDRESS)
@@ -295,14 +286,6 @@ def absent(topic):
     return TopicAnswer(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, {})
 
 
-async def test_limits_of_topics_that_exist_are_known_before_the_first_client_is_served(kafka_440, topic):
-    await kafka_440.create_topic(topic, config={"message.timestamp.after.max.ms": "42"})
-    async with learning(upstream_of(kafka_440)) as learned:
-        await until(lambda: learned.logged)
-        assert learned.logged[0].topics[topic].after_max_ms == 42
-        assert learned.logged[0].reads_limits
-
-
 async def test_limits_that_nobody_needs_are_forgotten_and_those_in_use_are_read_again(kafka_440, topic):
     """A limit that is not read again may be an old one, so the next batch waits for it."""
     used = f"used-{topic}"[:200]
@@ -314,23 +297,6 @@ async def test_limits_that_nobody_needs_are_forgotten_and_those_in_use_are_read_
         await until(lambda: topic not in learned.facts.topics)
         await kafka_440.alter_topic(used, {"message.timestamp.before.max.ms": "42"})
         await until(lambda: learned.facts.topics[used].before_max_ms == 42)
-
-
-async def test_a_topic_that_is_made_while_its_limits_are_wanted_is_known_at_once(kafka_440, topic):
-    async with learning(upstream_of(kafka_440)) as learned:
-        await until(lambda: learned.logged)
-        learned.cluster.want_topic(topic, ADDRESS)
-        await kafka_440.create_topic(topic)
-        await learned.limits_of(topic)
-
-
-async def test_without_judging_no_limits_are_read(kafka_440, topic):
-    await kafka_440.create_topic(topic)
-    async with learning(upstream_of(kafka_440, refresh_ms=50), reads_limits=False) as learned:
-        await until(lambda: learned.logged)
-        learned.cluster.want_topic(topic, ADDRESS)
-
-        assert not learned.cluster._wanted
 
 
 def sasl_of(user, password, mechanism=SaslMechanism.PLAIN):

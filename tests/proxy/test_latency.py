@@ -68,15 +68,44 @@ class World:
         self.clock.us += us
 
 
-def test_a_request_and_its_answer_are_timed_apart_from_the_way_between_them():
+def asks(us, api_key=PRODUCE, *, forwards=1, answers=0):
+    """A read of the client's end."""
+    return lambda world: world.reads(world.client, us, api_key=api_key, forwards=forwards, answers=answers)
+
+
+def told(us):
+    """A read of the broker's end, with an answer."""
+    return lambda world: world.reads(world.broker, us, answers=1)
+
+
+def waits(us):
+    return lambda world: world.waits(us)
+
+
+TIMED = {
+    "apart from the way between": ([asks(30), waits(2_000), told(20)], [("Produce", 50, 2_000)]),
+    "from the last of its pieces": (
+        [asks(1_000, forwards=0), waits(50_000)] * 5 + [asks(40), told(10)],
+        [("Produce", 50, 0)],
+    ),
+    "answered here, so with no time upstream": ([asks(90, answers=1)], [("Produce", 90, None)]),
+    "no request": ([asks(90, -1)], []),
+    "an unknown request": ([asks(90, 9_999)], []),
+    "the beginning of TLS": ([asks(90, 0x1603)], []),
+}
+"""What happens once the watch is armed, and the times that are told."""
+
+
+@pytest.mark.parametrize(("steps", "times"), TIMED.values(), ids=TIMED)
+def test_a_request_and_its_answer_are_timed(steps, times):
     world = World()
     world.watch.arm()
-    world.reads(world.client, 30, api_key=PRODUCE, forwards=1)
-    world.waits(2_000)
-    world.reads(world.broker, 20, answers=1)
+    for step in steps:
+        step(world)
 
-    assert world.logged.all == [("Produce", 50, 2_000)]
-    assert world.client.watch is world.broker.watch is None
+    assert world.logged.all == times
+    waits_on = None if times else world.watch
+    assert world.client.watch is waits_on
 
 
 def test_only_the_next_request_is_timed_and_only_once():
@@ -92,18 +121,6 @@ def test_only_the_next_request_is_timed_and_only_once():
     assert [api for api, _, _ in world.logged.all] == ["Fetch"]
 
 
-def test_a_request_that_comes_in_pieces_is_timed_from_its_last_one():
-    world = World()
-    world.watch.arm()
-    for _ in range(5):
-        world.reads(world.client, 1_000, api_key=PRODUCE)
-        world.waits(50_000)
-    world.reads(world.client, 40, api_key=PRODUCE, forwards=1)
-    world.reads(world.broker, 10, answers=1)
-
-    assert world.logged.all == [("Produce", 50, 0)]
-
-
 def test_a_request_that_is_judged_beside_the_loop_counts_as_long_as_that_takes():
     world = World()
     world.watch.arm()
@@ -116,24 +133,6 @@ def test_a_request_that_is_judged_beside_the_loop_counts_as_long_as_that_takes()
     world.reads(world.broker, 10, answers=1)
 
     assert world.logged.all == [("Produce", 7_020, 0)]
-
-
-def test_a_request_that_is_answered_here_has_no_time_upstream():
-    world = World()
-    world.watch.arm()
-    world.reads(world.client, 90, api_key=PRODUCE, forwards=1, answers=1)
-
-    assert world.logged.all == [("Produce", 90, None)]
-
-
-@pytest.mark.parametrize("api_key", [-1, 9_999, 0x1603])
-def test_what_begins_with_no_request_is_not_timed(api_key):
-    world = World()
-    world.watch.arm()
-    world.reads(world.client, 90, api_key=api_key, forwards=1)
-
-    assert world.logged.all == []
-    assert world.client.watch is world.watch
 
 
 def test_in_the_middle_of_a_request_nothing_is_taken_for_the_beginning_of_one():

@@ -47,7 +47,6 @@ async def before(broker, upstream_tls, world=None, tls=None):
     """An open listener in front of a broker that is called localhost."""
     config = config_of([Address("localhost", broker.port)])
     async with front_of(config, world or World(), tls=tls, upstream_tls=upstream_tls) as proxy_listener:
-        proxy_listener.open()
         yield proxy_listener
 
 
@@ -191,7 +190,6 @@ async def test_a_broker_must_have_the_name_that_it_advertises(certificates, adve
         async with echoing_broker(broker_tls) as broker:
             config = config_of([Address(advertised, broker.port)])
             async with front_of(config, world, upstream_tls=to_broker) as proxy_listener:
-                proxy_listener.open()
                 assert await ask(proxy_listener.address) == expected
     [line] = world.logged.of("session_closed")
     assert "certificate was rejected" in line["text"]

@@ -41,7 +41,10 @@ SYSTEM_ALLOWS = int(Path("/proc/sys/net/core/somaxconn").read_text())
 
 @on_both_loops
 async def test_a_port_is_reserved_at_once_and_rejects_until_it_is_opened():
-    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker]), World(), opens=False) as proxy_listener,
+    ):
         assert proxy_listener.address.port > 0
         assert rejects(proxy_listener.address)
 
@@ -75,7 +78,7 @@ async def test_a_brokers_port_leads_to_where_the_broker_is_now():
 
 
 @on_both_loops
-async def test_a_broker_that_is_gone_says_since_when_and_is_forgotten_with_its_cluster():
+async def test_a_broker_that_is_gone_keeps_its_port_says_since_when_and_is_forgotten_with_its_cluster():
     async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
 
         def gone():
@@ -86,6 +89,7 @@ async def test_a_broker_that_is_gone_says_since_when_and_is_forgotten_with_its_c
         proxy_listener.apply_facts(facts_of({1: broker, 2: broker}))
         assert gone() == {1: (None, None), 2: (None, None)}
         proxy_listener.apply_facts(facts_of({1: broker}))
+        assert proxy_listener.endpoints.keys() == {1, 2}
         since, free_after = gone()[2]
         assert datetime.fromisoformat(since).timestamp() == pytest.approx(time.time(), abs=60)
         assert free_after == "a restart of the proxy"
@@ -103,7 +107,6 @@ async def test_a_client_that_vanishes_is_noticed_within_two_minutes():
     """NAT and load balancers forget a silent connection after four minutes or more, without a word."""
     async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
         proxy_listener.apply_facts(facts_of({1: broker}))
-        proxy_listener.open()
         options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE)]
         options += [
             (socket.IPPROTO_TCP, getattr(socket, f"TCP_KEEP{name}")) for name in ("IDLE", "INTVL", "CNT")
@@ -137,15 +140,6 @@ async def test_sessions_can_tell_that_the_rules_have_not_changed():
     assert [policy.is_suspended for policy in policies] == [False, False, False, True, True]
     assert policies[4] is not policies[3]
     assert len({id(view.limits) for view in views[:4]}) == 1
-
-
-@on_both_loops
-async def test_a_broker_that_is_gone_keeps_its_port():
-    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
-        proxy_listener.apply_facts(facts_of({1: broker, 2: broker}))
-        proxy_listener.apply_facts(facts_of({1: broker}))
-
-        assert proxy_listener.endpoints.keys() == {1, 2}
 
 
 @on_both_loops
@@ -203,8 +197,6 @@ async def test_bootstrapping_goes_to_the_next_upstream_where_one_is_down():
     async with echoing_broker() as broker:
         dead = Address(HOST, free_ports(1)[0])
         async with front_of(config_of([dead, broker]), World()) as proxy_listener:
-            proxy_listener.open()
-
             assert [await ask(proxy_listener.address) for _ in range(4)] == [answer(5)] * 4
 
 
@@ -213,8 +205,6 @@ async def test_with_all_upstreams_down_a_client_is_accepted_and_closed_and_the_l
     dead = Address(HOST, free_ports(1)[0])
     world = World()
     async with front_of(config_of([dead]), world) as proxy_listener:
-        proxy_listener.open()
-
         assert await ask(proxy_listener.address) == b""
         assert await ask(proxy_listener.address) == b""
         lines = world.logged.of("session_closed")
@@ -229,8 +219,6 @@ async def test_an_upstream_whose_name_no_dns_can_have_is_told_like_any_other():
     world = World()
     nowhere = Address("a" * 70 + ".test", 9092)
     async with front_of(config_of([nowhere]), world) as proxy_listener:
-        proxy_listener.open()
-
         assert await ask(proxy_listener.address) == b""
         assert world.logged.of("session_closed")[0]["text"] == f"{nowhere}: not a host name"
 
@@ -277,7 +265,6 @@ async def test_clients_of_one_address_that_are_turned_away_do_not_keep_others_wa
     world = World(limits=ProcessLimits(ConnectionLimits(connections_per_address=2), Clock()))
     async with echoing_broker() as broker, front_of(config_of([broker]), world) as proxy_listener:
         proxy_listener.apply_facts(facts_of({1: broker}))
-        proxy_listener.open()
         with contextlib.ExitStack() as ends:
             for _ in range(many):
                 ends.enter_context(socket.create_connection((HOST, proxy_listener.address.port)))
@@ -301,16 +288,6 @@ async def test_as_many_clients_wait_to_be_accepted_as_the_system_allows():
         for _ in range(most):
             ends.enter_context(socket.create_connection((HOST, port.address.port), timeout=0.5))
         port.close()
-
-
-def test_a_port_in_use_is_told_with_what_to_do():
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))
-        taken.listen()
-        address = Address(HOST, taken.getsockname()[1])
-
-        with pytest.raises(ListenError, match=rf"cannot listen on {address}: another program listens there"):
-            Port(address, lambda *_: None)
 
 
 @pytest.mark.parametrize(

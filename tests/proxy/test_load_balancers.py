@@ -10,11 +10,9 @@ import pytest
 from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.proxy_listeners import HOST, serving
-from tests.proxy.running import file_for, page
 from tests.proxy.world import World, until
 from tsproxy.model.addresses import Address
 from tsproxy.testing.ports import free_ports
-from tsproxy.testing.proxy import RunningProxy
 
 PROXIED = "{ bind: '127.0.0.1:0', proxy_protocol: { from: [127.0.0.1] } }"
 
@@ -128,11 +126,6 @@ async def test_health_checks_of_haproxy_are_no_clients_and_are_not_logged(tmp_pa
             await until(lambda: "tsproxy_sessions_closed_total{" in world.metrics.render().decode())
             assert (await addressed(proxy_listener, port, "127.0.0.7"))[0] == "127.0.0.7"
             assert world.logged.lines == []  # afterwards, a check may be cut off while it connects
-
-
-async def test_probes_of_the_admin_port_need_no_header(kafka_440, tmp_path):
-    async with RunningProxy(config=file_for(kafka_440, tmp_path, PROXIED)) as proxy:
-        assert [(await page(proxy.admin_address, path))[0] for path in ("/livez", "/readyz")] == [200, 200]
 
 
 @needs("nginx")

@@ -40,63 +40,89 @@ def test_batches_that_were_rejected_or_would_be_count_together_as_they_do_one_by
     assert rendered(together) == rendered(each)
 
 
-def test_batches_and_records_are_counted_by_how_they_ended():
-    metrics = Metrics()
-    metrics.book(Totals.of(ACCEPTED))
-    metrics.book(Totals.of(ACCEPTED))
-    metrics.book(Totals.of(REJECTED))
-
-    found = rendered(metrics)
-    accepted = 'listener="public",reason="",verdict="accepted"'
-    rejected = 'listener="public",reason="too_far_ahead",verdict="rejected"'
-    assert found[f"tsproxy_batches_total{{{accepted}}}"] == 2
-    assert found[f"tsproxy_records_total{{{accepted}}}"] == 76
-    assert found[f"tsproxy_batches_total{{{rejected}}}"] == 1
-    assert found[f"tsproxy_records_total{{{rejected}}}"] == 38
-    assert found['tsproxy_bad_records_total{reason="too_far_ahead",unit="nanoseconds"}'] == 5
-
-
-def test_what_is_let_pass_and_would_be_rejected_is_counted_apart():
-    metrics = Metrics()
-    would = replace(REJECTED, verdict=VerdictName.ACCEPTED, would_reject=True)
-    metrics.book(Totals.of(replace(would, rule=CANDIDATE)))
-    metrics.book(Totals.of(replace(would, rule="own", mode=Mode.AUDIT, bad_records=3)))
-
-    found = rendered(metrics)
-    labels = 'reason="too_far_ahead",unit="nanoseconds"'
-    assert found[f"tsproxy_candidate_bad_records_total{{{labels}}}"] == 5
-    assert found[f"tsproxy_audited_bad_records_total{{{labels}}}"] == 3
-    assert f"tsproxy_bad_records_total{{{labels}}}" not in found
-    assert found['tsproxy_batches_total{listener="public",reason="",verdict="accepted"}'] == 2
-
-
-@pytest.mark.parametrize(
-    "ending",
-    [
-        {"verdict": VerdictName.BROKER_REJECTED, "error_code": 10, "is_final": False},
-        {"verdict": VerdictName.BROKER_REJECTED, "error_code": 19, "is_final": False},
-        {"verdict": VerdictName.UNCONFIRMED, "error_code": 10},
-    ],
-    ids=["split and sent again", "sent again", "nobody can tell"],
+WOULD = replace(REJECTED, verdict=VerdictName.ACCEPTED, would_reject=True)
+AUDITED = replace(WOULD, rule="own", mode=Mode.AUDIT, bad_records=3)
+CONCURRENT = outcome(
+    VerdictName.BROKER_REJECTED,
+    reason=Reason.OTHER,
+    error_code=ErrorCode.CONCURRENT_TRANSACTIONS,
+    bad_records=10,
+    is_final=False,
 )
-def test_records_of_a_batch_that_may_come_again_are_not_called_bad(ending):
-    metrics = Metrics()
-    metrics.book(Totals.of(replace(REJECTED, **ending)))
-
-    found = rendered(metrics)
-    assert not [name for name in found if name.startswith("tsproxy_bad_records_total{")]
-    assert found['tsproxy_topic_bad_records_total{topic="other"}'] == 0
 
 
-def test_a_batch_that_would_be_rejected_counts_also_if_nobody_can_tell_its_end():
-    """In audit mode, a producer with acks=0 would not show."""
+def ended(verdict, error_code, *, is_final=True):
+    return replace(REJECTED, verdict=verdict, error_code=error_code, is_final=is_final)
+
+
+LISTENER = 'listener="public"'
+ALL_ACCEPTED = f'{LISTENER},reason="",verdict="accepted"'
+ALL_REJECTED = f'{LISTENER},reason="too_far_ahead",verdict="rejected"'
+CAUSE = 'reason="too_far_ahead",unit="nanoseconds"'
+NONE_IS_BAD = {f"bad_records_total{{{CAUSE}}}": None, 'topic_bad_records_total{topic="other"}': 0}
+BOOKED = {
+    "by verdict and reason": (
+        [ACCEPTED, ACCEPTED, REJECTED],
+        {
+            f"batches_total{{{ALL_ACCEPTED}}}": 2,
+            f"records_total{{{ALL_ACCEPTED}}}": 76,
+            f"batches_total{{{ALL_REJECTED}}}": 1,
+            f"records_total{{{ALL_REJECTED}}}": 38,
+            f"bad_records_total{{{CAUSE}}}": 5,
+        },
+    ),
+    "let pass, and would be rejected": (
+        [replace(WOULD, rule=CANDIDATE), AUDITED],
+        {
+            f"candidate_bad_records_total{{{CAUSE}}}": 5,
+            f"audited_bad_records_total{{{CAUSE}}}": 3,
+            f"bad_records_total{{{CAUSE}}}": None,
+            f"batches_total{{{ALL_ACCEPTED}}}": 2,
+        },
+    ),
+    "split and sent again": ([ended(VerdictName.BROKER_REJECTED, 10, is_final=False)], NONE_IS_BAD),
+    "sent again": ([ended(VerdictName.BROKER_REJECTED, 19, is_final=False)], NONE_IS_BAD),
+    "nobody can tell its end": ([ended(VerdictName.UNCONFIRMED, 10)], NONE_IS_BAD),
+    # In audit mode, a producer with acks=0 would not show.
+    "would be rejected, and nobody can tell its end": (
+        [replace(AUDITED, verdict=VerdictName.UNCONFIRMED)],
+        {f"audited_bad_records_total{{{CAUSE}}}": 3, 'topic_bad_records_total{topic="other"}': 0},
+    ),
+    # A healthy cluster answers 51 while an earlier transaction ends.
+    "sent again for a reason that has a name": (
+        [CONCURRENT],
+        {f'records_total{{{LISTENER},reason="concurrent_transactions",verdict="sent_again"}}': 10},
+    ),
+    "by topics that are known to exist": (
+        [replace(ACCEPTED, topic="written")]
+        + [replace(REJECTED, topic=topic) for topic in ("described", "written", "made up", "other")],
+        {
+            'topic_bad_records_total{topic="described"}': 5,
+            'topic_bad_records_total{topic="written"}': 5,
+            'topic_bad_records_total{topic="other"}': 10,
+        },
+    ),
+}
+"""Outcomes, and the values of series after them; None for a series that is not there."""
+
+
+@pytest.mark.parametrize(("outcomes", "series"), BOOKED.values(), ids=BOOKED)
+def test_outcomes_are_counted_by_how_they_ended(outcomes, series):
+    metrics = Metrics(lambda topic: topic == "described")
+    for booked in outcomes:
+        metrics.book(Totals.of(booked))
+
+    shown = rendered(metrics)
+    assert {name: shown.get(f"tsproxy_{name}") for name in series} == series
+
+
+def test_a_topic_that_is_called_other_has_one_series_with_all_others():
+    """A scrape with one series twice is rejected as a whole."""
     metrics = Metrics(lambda _: True)
-    would = replace(REJECTED, verdict=VerdictName.UNCONFIRMED, would_reject=True, rule="own", mode=Mode.AUDIT)
-    metrics.book(Totals.of(would))
-
-    found = rendered(metrics)
-    assert found['tsproxy_audited_bad_records_total{reason="too_far_ahead",unit="nanoseconds"}'] == 5
-    assert 'tsproxy_topic_bad_records_total{topic="orders"}' not in found
+    for booked in (ACCEPTED, REJECTED):
+        metrics.book(Totals.of(replace(booked, topic="other")))
+    lines = [line for line in metrics.render().decode().splitlines() if 'topic="other"' in line]
+    assert len(lines) == len({line.rpartition(" ")[0] for line in lines})
 
 
 def test_what_was_not_read_or_without_limits_counts_by_its_own_number():
@@ -152,28 +178,6 @@ def test_what_clients_choose_makes_no_series():
 
     # There are a few topics that a broker has taken records for (test_operators_metrics.py).
     assert len(rendered(metrics)) == before + MAX_SHOWN - 1
-
-
-def test_a_topic_has_a_series_of_its_own_where_it_is_known_to_exist():
-    metrics = Metrics(lambda topic: topic == "described")
-    metrics.book(Totals.of(replace(ACCEPTED, topic="written")))
-    for topic in ("described", "written", "made up", "other"):
-        metrics.book(Totals.of(replace(REJECTED, topic=topic)))
-
-    found = rendered(metrics)
-    assert found['tsproxy_topic_bad_records_total{topic="described"}'] == 5
-    assert found['tsproxy_topic_bad_records_total{topic="written"}'] == 5
-    assert found['tsproxy_topic_bad_records_total{topic="other"}'] == 10
-
-
-def test_a_topic_that_is_called_other_is_counted_with_all_others_and_in_one_series():
-    """A scrape with one series twice is rejected as a whole."""
-    metrics = Metrics(lambda _: True)
-    for each in (ACCEPTED, REJECTED):
-        metrics.book(Totals.of(replace(each, topic="other")))
-    lines = [line for line in metrics.render().decode().splitlines() if 'topic="other"' in line]
-    assert len(lines) == len({line.rpartition(" ")[0] for line in lines})
-    assert rendered(metrics)['tsproxy_topic_bad_records_total{topic="other"}'] == 5
 
 
 def test_a_page_costs_as_much_with_300_rules_as_with_one():
@@ -250,35 +254,3 @@ def test_batches_that_come_as_totals_count_where_they_would_have_counted_one_by_
 
 def test_the_build_says_its_version():
     assert any(f'version="{__version__}"' in line for line in rendered(Metrics()))
-
-
-def test_two_sets_of_metrics_do_not_share_anything():
-    one, other = Metrics(), Metrics()
-    one.handshake_failed("public")
-
-    series = 'tsproxy_tls_handshakes_failed_total{listener="public"}'
-    assert series in rendered(one)
-    assert series not in rendered(other)
-
-
-def test_what_clients_send_again_is_no_rejection_and_is_named():
-    """A healthy cluster answers 51 while an earlier transaction ends."""
-    metrics = Metrics()
-    metrics.book(
-        Totals.of(
-            outcome(
-                VerdictName.BROKER_REJECTED,
-                reason=Reason.OTHER,
-                error_code=ErrorCode.CONCURRENT_TRANSACTIONS,
-                bad_records=10,
-                is_final=False,
-            )
-        )
-    )
-    counted = {
-        series: value
-        for series, value in rendered(metrics).items()
-        if series.startswith("tsproxy_records_total")
-    }
-    labels = 'listener="public",reason="concurrent_transactions",verdict="sent_again"'
-    assert counted == {f"tsproxy_records_total{{{labels}}}": 10}

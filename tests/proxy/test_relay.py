@@ -13,6 +13,7 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.running import HOST
 from tests.proxy.wire import MIB, is_reading, unsent_bytes, wire
 from tests.proxy.world import PATIENCE_S, until
+from tests.session.logins import handshake, shaken
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint, View
@@ -316,13 +317,10 @@ async def test_draining_parts_at_once_from_a_client_that_is_owed_nothing():
 @on_both_loops
 async def test_a_session_that_waits_for_its_broker_pauses_its_client_and_goes_on_afterwards():
     """SASL goes step by step: what a client pipelines behind a step waits."""
-    handshake = struct.pack(">hhihh5s", 17, 1, 1, -1, 5, b"PLAIN")
-    handshake = struct.pack(">i", len(handshake)) + handshake
     async with wire() as the:
-        await the.asks(handshake)
+        await the.asks(handshake("PLAIN"))
         await until(lambda: not is_reading(the.relay.client))
-        enabled = struct.pack(">ihih5s", 1, 0, 1, 5, b"PLAIN")
-        await the.broker_sends(struct.pack(">i", len(enabled)) + enabled)
+        await the.broker_sends(shaken())
 
         await until(lambda: is_reading(the.relay.client))
 

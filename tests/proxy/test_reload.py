@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-from contextlib import asynccontextmanager
 
 import pytest
 from aiokafka import AIOKafkaProducer
@@ -29,12 +28,6 @@ def text_of(kafka, policy):
         f'listeners: [{{ bind: "{HOST}:0" }}]\n'
         f"{policy}"
     )
-
-
-@asynccontextmanager
-async def proxy_of(file, *arguments):
-    async with RunningProxy(config=file, arguments=arguments) as proxy:
-        yield proxy
 
 
 def replace(file, text):
@@ -63,7 +56,7 @@ async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, LOOSE))
     async with (
-        proxy_of(file) as proxy,
+        RunningProxy(config=file) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, max_batch_size=1) as producer,
     ):
         for _ in range(3):
@@ -89,7 +82,7 @@ async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391,
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, ENFORCE))
     async with (
-        proxy_of(file) as proxy,
+        RunningProxy(config=file) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
     ):
         file.write_text(text_of(kafka_391, "policy: { mode: never }\nlimitz: { idle: 1 }\n"))
@@ -114,7 +107,7 @@ async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391,
 async def test_what_needs_a_restart_is_said_by_key_and_the_rest_is_taken(kafka_391, tmp_path):
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, ENFORCE))
-    async with proxy_of(file) as proxy:
+    async with RunningProxy(config=file) as proxy:
         file.write_text(text_of(kafka_391, LOOSE) + "workers: 2\ndecisions: { directory: elsewhere }\n")
         hang_up(proxy)
         await until(lambda: "config_needs_restart" in events(proxy))
@@ -123,15 +116,6 @@ async def test_what_needs_a_restart_is_said_by_key_and_the_rest_is_taken(kafka_3
         told = next(line for line in proxy.log if line["event"] == "config_needs_restart")
         # The flag of the test wins over decisions.directory, then as now.
         assert told["keys"] == ["workers"]
-
-
-async def test_sighup_without_a_file_does_no_harm(kafka_391):
-    async with RunningProxy(kafka_391.bootstrap_servers) as proxy:
-        for _ in range(5):
-            hang_up(proxy)
-        await until(lambda: "config_reloaded" in events(proxy))
-
-        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
 
 
 async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_path):
@@ -175,7 +159,7 @@ async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(
     await kafka_391.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, LOOSE))
-    async with proxy_of(file, *TWO) as proxy, of_both(proxy) as before:
+    async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as before:
         assert await codes(before, topic) == {0}
         file.write_text(text_of(kafka_391, ENFORCE))
         for pid in (proxy.pid, *pids(proxy).values()):  # as a service manager may that signals all
@@ -197,7 +181,7 @@ async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tm
     await kafka_391.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, ENFORCE))
-    async with proxy_of(file, *TWO) as proxy, of_both(proxy) as clients:
+    async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as clients:
         file.write_text(text_of(kafka_391, LOOSE) + "x: y\n")
         hang_up(proxy)
         await until(lambda: "config_not_reloaded" in events(proxy))
@@ -211,7 +195,7 @@ async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafk
     await kafka_391.create_topic(topic)
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text_of(kafka_391, ENFORCE))
-    async with proxy_of(file, *TWO) as proxy, of_both(proxy) as clients:
+    async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as clients:
         hanging = pids(proxy)[1]
         os.kill(hanging, signal.SIGSTOP)
         try:

@@ -1,7 +1,6 @@
 """Clients whose certificate was revoked are turned away, from the moment that the list says so."""
 
 import asyncio
-import contextlib
 import ssl
 from datetime import timedelta
 
@@ -11,17 +10,16 @@ from cryptography import x509
 
 from tests.in_process import run_command
 from tests.kit.client import connect
-from tests.proxy.frames import API_VERSIONS, answer, request
+from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import ask, config_of, echoing_broker, front_of
-from tests.proxy.running import HOST, events, file_for
+from tests.proxy.running import HOST
 from tests.proxy.test_certificates import Watched, impatient, watched_front  # noqa: F401  # a fixture
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
 from tsproxy.config import ConfigError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.testing.certificates import CertificateAuthority
-from tsproxy.testing.proxy import RunningProxy
 from tsproxy.tls.x509 import read_crls
 from tsproxy.wire.primitives import DecodeError
 
@@ -87,7 +85,6 @@ async def test_a_list_that_is_out_of_date_lets_nobody_in_and_says_so(certificate
             watched = Watched(config, world)
             watched.certificates.log_ends()
         async with front_of(config, world, tls=watched.tls) as proxy_listener:
-            proxy_listener.open()
             assert not await is_let_in(proxy_listener.address, context)
             [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
             assert "CRL has expired" in line["error"]
@@ -221,25 +218,3 @@ async def test_a_list_that_ends_soon_is_told_as_a_list(certificates, crl):
 def test_what_is_no_list_is_told_by_an_error(pem):
     with pytest.raises(DecodeError):
         read_crls(b"-----BEGIN X509 CRL-----\n" + pem + b"\n-----END X509 CRL-----\n")
-
-
-async def test_a_running_proxy_takes_up_a_list_that_has_grown(kafka_440, certificates, crl, tmp_path):
-    file = file_for(kafka_440, tmp_path, listener(certificates, crl))
-    identity, context = client(certificates, "of-a-process")
-    async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:
-        assert await _stays(proxy.bootstrap_servers, context)
-        crl.write_bytes(certificates.revocations(identity))
-        await until(lambda: "certificates_reloaded" in events(proxy))
-
-        assert not await _stays(proxy.bootstrap_servers, context)
-
-    [line] = [line for line in proxy.log if line["event"] == "tls_handshake_failed"]
-    assert "certificate revoked" in line["error"]
-
-
-async def _stays(address, context):
-    """Whether a client that asks what the broker speaks gets an answer."""
-    with contextlib.suppress(ssl.SSLError, ConnectionError, asyncio.IncompleteReadError):
-        async with await connect(address, ssl=context) as client:
-            return len(await client.ask(API_VERSIONS)) > 0
-    return False

@@ -5,7 +5,6 @@ import os
 import pty
 import signal
 import sys
-from contextlib import closing
 
 import pytest
 
@@ -86,18 +85,13 @@ async def seen_on_a_terminal(kafka, folder, *arguments):
     command += ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--decisions", str(folder), *arguments]
     process = await asyncio.create_subprocess_exec(*command, stdin=theirs, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    reader = asyncio.StreamReader()
-    loop = asyncio.get_running_loop()
-    transport, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb", buffering=0)
-    )
     shown = b""
-    with closing(transport):
+    with await asyncio.to_thread(os.fdopen, ours, "rb") as terminal:
         while b"proxy_started" not in shown or (b"Decisions" not in shown and not arguments):
-            shown += await reader.readline()
+            shown += await asyncio.to_thread(terminal.readline)
         process.send_signal(signal.SIGTERM)
         while b"proxy_stopped" not in shown:
-            shown += await reader.readline()
+            shown += await asyncio.to_thread(terminal.readline)
     assert await process.wait() == 0
     return shown.decode().replace("\r\n", "\n").splitlines()
 

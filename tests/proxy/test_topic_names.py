@@ -34,17 +34,21 @@ async def test_where_no_limits_are_read_names_are(kafka, topic):
         await kafka.create_topic(topic)
         topic_id = id_of(kafka, topic)
         learned.cluster.want_topic(topic_id, ADDRESS)
+        learned.cluster.want_topic(topic, ADDRESS)
+        assert not learned.cluster._wanted
         await until(lambda: learned.facts.topic_names.get(topic_id) == topic)
         assert learned.facts.topics == {}
 
 
-async def test_the_topics_that_exist_at_the_start_have_names_before_the_first_client_is_served(kafka, topic):
-    await kafka.create_topic(topic)
+async def test_names_and_limits_of_topics_are_known_before_the_first_client_is_served(kafka, topic):
+    await kafka.create_topic(topic, config={AFTER: str(HOUR_MS)})
     topic_id = id_of(kafka, topic)
     async with learning(upstream_of(kafka)) as learned:
         await until(lambda: learned.logged)
         assert learned.logged[0].topic_names[topic_id] == topic
+        assert learned.logged[0].topics[topic].after_max_ms == HOUR_MS
         assert learned.logged[0].may_describe
+        assert learned.logged[0].reads_limits
 
 
 async def test_ids_that_no_topic_has_cause_a_few_questions_whoever_invents_them(kafka, monkeypatch):

@@ -41,28 +41,16 @@ def values(families):
     }
 
 
-def test_counters_are_sums_by_label_and_a_label_of_one_process_stays():
-    found = values(joined([process(hits=["a", "a"]), process(hits=["a", "b"])]))
+def test_sums_are_by_label_and_by_bucket_but_of_what_means_the_same_thing_everywhere():
+    one = process(hits=["a", "a"], waits=[0.5, 5], brokers=3, open_connections=4)
+    other = process(hits=["a", "b"], waits=[5, 50], brokers=2, open_connections=5)
+    sums = values(joined([one, other]))
 
-    assert found["tsproxy_hits_total", "a"] == 3
-    assert found["tsproxy_hits_total", "b"] == 1
-
-
-def test_histograms_are_sums_bucket_by_bucket():
-    found = values(joined([process(waits=[0.5, 5]), process(waits=[5, 50])]))
-
-    assert found["tsproxy_wait_seconds_bucket", "1.0"] == 1
-    assert found["tsproxy_wait_seconds_bucket", "10.0"] == 3
-    assert found["tsproxy_wait_seconds_bucket", "+Inf"] == 4
-    assert found["tsproxy_wait_seconds_count",] == 4
-    assert found["tsproxy_wait_seconds_sum",] == 60.5
-
-
-def test_gauges_are_sums_unless_they_mean_the_same_thing_everywhere():
-    found = values(joined([process(brokers=3, open_connections=4), process(brokers=2, open_connections=5)]))
-
-    assert found["tsproxy_brokers",] == 2
-    assert found["tsproxy_connections",] == 9
+    assert (sums["tsproxy_hits_total", "a"], sums["tsproxy_hits_total", "b"]) == (3, 1)
+    buckets = [sums["tsproxy_wait_seconds_bucket", bound] for bound in ("1.0", "10.0", "+Inf")]
+    assert buckets == [1, 3, 4]
+    assert (sums["tsproxy_wait_seconds_count",], sums["tsproxy_wait_seconds_sum",]) == (4, 60.5)
+    assert (sums["tsproxy_brokers",], sums["tsproxy_connections",]) == (2, 9)
 
 
 SUMS = {"tsproxy_connections", "tsproxy_buffered_bytes"}

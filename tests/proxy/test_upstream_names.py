@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from dataclasses import replace
 
 import pytest
 import structlog
@@ -28,14 +29,23 @@ class Names:
 
 
 @pytest.fixture
-async def server():
-    async with ScriptedBroker() as broker:
-        yield broker.port
+async def broker():
+    """Where a server that answers is, by its name."""
+    async with ScriptedBroker() as server:
+        yield [Address("broker", server.port)]
 
 
-async def test_a_known_broker_is_reached_while_no_name_server_answers(server, monkeypatch):
-    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
-    broker = [Address("broker", server)]
+@pytest.fixture
+async def names(monkeypatch):
+    return Names(asyncio.get_running_loop(), monkeypatch)
+
+
+@pytest.fixture
+def upstream():
+    return Upstream(None)
+
+
+async def test_a_known_broker_is_reached_while_no_name_server_answers(broker, names, upstream):
     names.error = socket.EAI_AGAIN
     with pytest.raises(UpstreamError, match="no name"):
         await upstream.connect(broker, asyncio.Protocol())
@@ -52,10 +62,8 @@ async def test_a_known_broker_is_reached_while_no_name_server_answers(server, mo
     assert upstream.warnings() == []
 
 
-async def test_a_known_broker_is_reached_while_name_servers_are_silent(server, monkeypatch):
+async def test_a_known_broker_is_reached_while_name_servers_are_silent(broker, names, upstream, monkeypatch):
     """A resolver tries them for longer than a connection may take: no new client was served."""
-    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
-    broker = [Address("broker", server)]
     assert await upstream.connect(broker, asyncio.Protocol()) == broker[0]
     names.is_silent = True
     with monkeypatch.context() as impatient:
@@ -67,16 +75,15 @@ async def test_a_known_broker_is_reached_while_name_servers_are_silent(server, m
     assert upstream.warnings() == []
 
 
-async def test_silent_name_servers_are_named_where_no_address_is_known(server, monkeypatch):
+async def test_silent_name_servers_are_named_where_no_address_is_known(broker, names, upstream, monkeypatch):
     monkeypatch.setattr(upstream_room, "NAME_S", 0.01)
-    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
     names.is_silent = True
     with pytest.raises(UpstreamError, match="no name server has answered"):
-        await upstream.connect([Address("broker", server)], asyncio.Protocol())
+        await upstream.connect(broker, asyncio.Protocol())
     assert upstream.unresolved
 
 
-async def test_each_address_of_a_name_is_tried(server, monkeypatch):
+async def test_each_address_of_a_name_is_tried(broker, upstream, monkeypatch):
     class Reached(asyncio.Protocol):
         def connection_made(self, transport):
             hosts.append(transport.get_extra_info("peername")[0])
@@ -86,14 +93,13 @@ async def test_each_address_of_a_name_is_tried(server, monkeypatch):
 
     hosts = []
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", several)
-    await Upstream(None).connect([Address("broker", server)], Reached())
+    await upstream.connect(broker, Reached())
     assert hosts == ["127.0.0.1"]
 
 
-async def test_a_name_is_logged_once_whatever_other_brokers_are_reached_meanwhile(server, monkeypatch):
+async def test_a_name_is_logged_once_whatever_other_brokers_are_reached_meanwhile(broker, names, upstream):
     """Each client made a line: it bootstraps at an address, and then connects to a name."""
-    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
-    broker, bootstrap = [Address("broker", server)], [Address("127.0.0.1", server)]
+    bootstrap = [replace(broker[0], host="127.0.0.1")]
     await upstream.connect(broker, asyncio.Protocol())
     names.error = socket.EAI_AGAIN
     with structlog.testing.capture_logs() as lines:
@@ -103,20 +109,20 @@ async def test_a_name_is_logged_once_whatever_other_brokers_are_reached_meanwhil
     assert [line["event"] for line in lines] == ["broker_name_not_resolved"]
 
 
-async def test_a_name_that_nobody_asks_for_any_more_is_not_warned_of_for_ever(server, monkeypatch):
-    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
+async def test_a_name_that_nobody_asks_for_any_more_is_not_warned_of_for_ever(
+    broker, names, upstream, monkeypatch
+):
     names.error = socket.EAI_AGAIN
     with pytest.raises(UpstreamError):
-        await upstream.connect([Address("broker", server)], asyncio.Protocol())
+        await upstream.connect(broker, asyncio.Protocol())
     assert upstream.unresolved
     monkeypatch.setattr("tsproxy.cluster.upstream.REMEMBERED_S", 0)
     assert not upstream.unresolved
 
 
-async def test_a_name_that_does_not_exist_is_not_tried_at_its_old_address(server, monkeypatch):
+async def test_a_name_that_does_not_exist_is_not_tried_at_its_old_address(broker, names, upstream):
     """Somebody else may have that address now."""
-    names, upstream = Names(asyncio.get_running_loop(), monkeypatch), Upstream(None)
-    await upstream.connect([Address("broker", server)], asyncio.Protocol())
+    await upstream.connect(broker, asyncio.Protocol())
     names.error = socket.EAI_NONAME
     with pytest.raises(UpstreamError, match="no name"):
-        await upstream.connect([Address("broker", server)], asyncio.Protocol())
+        await upstream.connect(broker, asyncio.Protocol())

@@ -75,6 +75,8 @@ async def test_two_workers_share_the_connections_and_their_metrics_and_logs_add_
         assert found['tsproxy_worker_restarts_total{worker="1"}'] == 0
         assert found['tsproxy_worker_ready{worker="2"}'] == 1
 
+    served = [line["address"] for line in proxy.log if line["event"] == "broker_served"]
+    assert (len(served), len(set(served))) == (2, 1), "clients are told the same port by each"
     assert events(proxy).count("proxy_starting") == 1
     assert events(proxy).count("proxy_started") == 1
     assert {line["worker"] for line in proxy.log if line["event"] == "worker_stopped"} == {1, 2}
@@ -104,14 +106,6 @@ async def test_no_secret_stands_in_the_arguments_of_any_process(kafka_440, tmp_p
     assert traces(told, secrets) == []
     # The environment of a worker has what the operator gave, and nothing that was read from the file.
     assert traces([set(each) - set(given) for each in theirs], secrets) == []
-
-
-async def test_clients_are_told_the_same_ports_by_every_worker(kafka_440):
-    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
-        served = [line["address"] for line in proxy.log if line["event"] == "broker_served"]
-
-    assert len(served) == 2
-    assert len(set(served)) == 1
 
 
 async def test_a_killed_worker_is_restarted_and_nothing_acknowledged_is_lost_or_doubled(kafka_440, topic):
@@ -208,8 +202,10 @@ async def test_the_proxy_is_ready_while_one_worker_serves_and_names_the_other(ka
         await until_page(proxy, "/readyz", 200, "ready")
 
 
-async def test_a_killed_supervisor_leaves_no_worker(kafka_440):
-    proxy = RunningProxy(kafka_440.bootstrap_servers, arguments=TWO)
+async def test_a_killed_supervisor_leaves_no_worker_however_long_the_delay(kafka_440):
+    """The next supervisor wants their ports."""
+    settings = {"limits.drain_delay": "10m"}
+    proxy = RunningProxy(kafka_440.bootstrap_servers, arguments=TWO, settings=settings)
     await proxy.__aenter__()
     workers = pids(proxy)
     assert len(set(workers.values())) == 2
@@ -219,6 +215,7 @@ async def test_a_killed_supervisor_leaves_no_worker(kafka_440):
         await until(lambda: not any(is_alive(pid) for pid in workers.values()))
         await until(lambda: events(proxy).count("worker_stopped") == 2)
     assert events(proxy).count("supervisor_lost") == 2
+    assert "drain_delayed" not in events(proxy)
     await proxy.__aexit__(None, None, None)
 
 
