@@ -52,7 +52,7 @@ NO_WAY: tuple[type, ...] = (type, ModuleType, FunctionType, CodeType, FrameType,
 
 
 @asynccontextmanager
-async def proxy_in_this_process(text, environment=None):
+async def proxy_in_this_process(text, environment=None, clock=None):
     """A whole proxy by this configuration, which has started. Its admin port is a free one."""
     config = load(parse_yaml(text, "test"), environment or {})
     config = replace(config, admin=replace(config.admin, bind=Address("127.0.0.1", 0)))
@@ -62,7 +62,7 @@ async def proxy_in_this_process(text, environment=None):
         if event == "started":
             ready.set()
 
-    proxy = Proxy(config, Clock(), announce)
+    proxy = Proxy(config, clock or Clock(), announce)
     running = asyncio.create_task(proxy.run())
     try:
         async with asyncio.timeout(PATIENCE_S):

@@ -71,23 +71,36 @@ def limits_of(n):
     return TopicLimits(before_max_ms=1 << 40 | n, after_max_ms=1 << 41 | n)
 
 
-def called(thing, calls):
-    for call in calls:
-        call(thing)
-    return thing
+def many(make, put, times=2):
+    """Fills what `make` makes: `put` is called for so many numbers, more than there is room for."""
+
+    def fill(most):
+        made = make()
+        for n in range(times * most):
+            put(made, n)
+        return made
+
+    return fill
 
 
-def answers_of(most, code, settings=lambda n: {}):
-    return lambda topics: topics.update(
-        [TopicAnswer(topic(n), code, settings(n)) for n in range(most)], NOON_MS
-    )
+def topics_by(code, *calls):
+    """The topics that a broker has described with this code, after these calls."""
+
+    def fill(most):
+        topics = Topics()
+        topics.update([TopicAnswer(topic(n), code, {}) for n in range(2 * most)], NOON_MS)
+        for call in calls:
+            call(topics, most)
+        return topics
+
+    return fill
 
 
 def a_ledger(most):
     """Half of the keys have many bars."""
     ledger = Ledger(most)
     for n in range(2 * most):
-        bars = {each: bar(1, 1) for each in range(320 if n % 2 else 1)}
+        bars = {number: bar(1, 1) for number in range(320 if n % 2 else 1)}
         one = Totals.of(rejected(topic=topic(n), peer=a_peer(n)))
         ledger.book(replace(one, ahead=bars, behind=dict(bars)))
     return ledger
@@ -100,44 +113,11 @@ def lines_that_wait(most, folder):
     return files
 
 
-def topic_ids(most):
-    ids = TopicIds()
-    ids._deny([an_id(n) for n in range(2 * most)])
-    return ids
-
-
-def names_of_ids(most):
-    ids = TopicIds()
-    ids.add({an_id(n): topic(n) for n in range(2 * most)})
-    return ids
-
-
-def wanted(most):
-    wanted = Wanted()
-    for n in range(2 * most):
-        wanted.add(topic(n), address(n // MAX_OF_ADDRESS), NOON_MS)
-    return wanted
-
-
-def exemplary(most):
-    examples = Examples(NOON_MS)
-    for n in range(2 * most):
-        examples.admit((topic(n), wide(n)), address(n), NOON_MS)
-    return examples
-
-
 def penalties(most):
     kept = Trust()
     for n in range(2 * most):
         kept.punish(address(n), [topic(n << 8 | k) for k in range(MAX_TOPICS)], NOON_MS)
     gc.collect()
-    return kept
-
-
-def trusted(most):
-    kept = Trust()
-    for n in range(2 * most):
-        kept.of(Peer("l", address(n), 1, topic(n)), None, topic(n), TopicPolicy(limits=TopicLimits(n)))
     return kept
 
 
@@ -149,112 +129,85 @@ def spare(most):
     return buffers
 
 
-def offenders(most):
-    rows = Offenders()
-    for n in range(2 * most):
-        rows.book(Totals.of(rejected(topic=topic(n), peer=a_peer(n))))
-    return rows
-
-
 class Nobody:
     def warning(self, *_, **__): ...
 
     error = warning
 
 
+EXAMPLES = many(lambda: Examples(NOON_MS), lambda e, n: e.admit((topic(n), wide(n)), address(n), NOON_MS))
 FILLED = {
-    "cluster/upstream.py: LAST_HOSTS": lambda most: called(
-        Bounded(replace(LAST_HOSTS, most=most)),
-        (lambda b, n=n: b.put(Address(topic(n), n), address(n)) for n in range(2 * most)),
-    ),
-    "cluster/upstream.py: UNRESOLVED": lambda most: called(
-        Bounded(replace(UNRESOLVED, most=most)),
-        (lambda b, n=n: b.put(Address(topic(n), n), n / 7) for n in range(2 * most)),
-    ),
-    "decisions/examples.py: BY_ADDRESS": exemplary,
-    "decisions/examples.py: BY_KEY": exemplary,
+    "cluster/upstream.py: LAST_HOSTS": lambda most: many(
+        lambda: Bounded(replace(LAST_HOSTS, most=most)), lambda b, n: b.put(Address(topic(n), n), address(n))
+    )(most),
+    "cluster/upstream.py: UNRESOLVED": lambda most: many(
+        lambda: Bounded(replace(UNRESOLVED, most=most)), lambda b, n: b.put(Address(topic(n), n), n / 7)
+    )(most),
+    "decisions/examples.py: BY_ADDRESS": EXAMPLES,
+    "decisions/examples.py: BY_KEY": EXAMPLES,
     "decisions/ledger.py: KEYS": a_ledger,
-    "decisions/limits_written.py: PROVEN": lambda most: called(
-        LimitsWritten(),
-        (lambda w, n=n: w.must_write(topic(n // 2), limits_of(n), "", exists=True) for n in range(4 * most)),
+    "decisions/limits_written.py: PROVEN": many(
+        LimitsWritten, lambda w, n: w.must_write(topic(n // 2), limits_of(n), "", exists=True), 4
     ),
-    "decisions/limits_written.py: UNPROVEN": lambda most: called(
-        LimitsWritten(),
-        (
-            lambda w, n=n: w.must_write(topic(n // 2), limits_of(n), address(n // 2), exists=False)
-            for n in range(4 * most)
-        ),
+    "decisions/limits_written.py: UNPROVEN": many(
+        LimitsWritten,
+        lambda w, n: w.must_write(topic(n // 2), limits_of(n), address(n // 2), exists=False),
+        4,
     ),
-    "decisions/old_requests.py: USES": lambda most: called(
-        OldRequests(),
-        (
-            lambda b, n=n: b.note(OldRequest(replace(a_peer(n), client_software=wide(n)), "Produce", 0))
-            for n in range(2 * most)
-        ),
+    "decisions/old_requests.py: USES": many(
+        OldRequests,
+        lambda b, n: b.note(OldRequest(replace(a_peer(n), client_software=wide(n)), "Produce", 0)),
     ),
-    "proxy/brokers/topic_ids.py: DENIED": topic_ids,
-    "proxy/brokers/topic_ids.py: NAMES": names_of_ids,
-    "proxy/brokers/topics.py: ABSENT": lambda most: called(
-        Topics(), [answers_of(2 * most, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)]
+    "proxy/brokers/topic_ids.py: DENIED": many(TopicIds, lambda ids, n: ids._deny([an_id(n)])),
+    "proxy/brokers/topic_ids.py: NAMES": many(TopicIds, lambda ids, n: ids.add({an_id(n): topic(n)})),
+    "proxy/brokers/topics.py: ABSENT": topics_by(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    "proxy/brokers/topics.py: KNOWN": topics_by(
+        ErrorCode.NONE,
+        lambda topics, most: [topics.used(topic(n), 1 << 40 | n) for n in range(2 * most)],
+        lambda topics, _: topics.limits({}, "refresh"),
     ),
-    "proxy/brokers/topics.py: KNOWN": lambda most: called(
-        Topics(),
-        [
-            answers_of(2 * most, ErrorCode.NONE),
-            lambda topics: [topics.used(topic(n), 1 << 40 | n) for n in range(2 * most)],
-            lambda topics: topics.limits({}, "refresh"),
-        ],
+    "proxy/brokers/topics.py: LOGGED": topics_by(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    "proxy/brokers/topics.py: UNREADABLE": topics_by(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+    "proxy/brokers/wanted.py: WANTED": many(
+        Wanted, lambda w, n: w.add(topic(n), address(n // MAX_OF_ADDRESS), NOON_MS)
     ),
-    "proxy/brokers/topics.py: LOGGED": lambda most: called(
-        Topics(), [answers_of(2 * most, ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
-    ),
-    "proxy/brokers/topics.py: UNREADABLE": lambda most: called(
-        Topics(), [answers_of(2 * most, ErrorCode.TOPIC_AUTHORIZATION_FAILED)]
-    ),
-    "proxy/brokers/wanted.py: WANTED": wanted,
-    "proxy/dead_letters/proven.py: PROVEN": lambda most: called(
-        Proven(has_login=True),
-        (lambda p, n=n: p.booked(outcome(peer=a_peer(n), topic=topic(n)), n) for n in range(2 * most)),
+    "proxy/dead_letters/proven.py: PROVEN": many(
+        lambda: Proven(has_login=True), lambda p, n: p.booked(outcome(peer=a_peer(n), topic=topic(n)), n)
     ),
     "proxy/decision_log/files.py: QUEUE": lines_that_wait,
-    "proxy/metrics/topics.py: ACCEPTED": lambda most: called(
-        BusiestTopics(TOPIC_RECORDS), (lambda b, n=n: b.add(topic(n), 1 << 40 | n) for n in range(2 * most))
+    "proxy/metrics/topics.py: ACCEPTED": many(
+        lambda: BusiestTopics(TOPIC_RECORDS), lambda b, n: b.add(topic(n), 1 << 40 | n)
     ),
-    "proxy/metrics/offenders.py: ROWS": offenders,
-    "proxy/metrics/topics.py: SERIES": lambda most: called(
-        TopicMetric(TOPIC_BAD_RECORDS, lambda _: True),
-        (lambda m, n=n: m.add(topic(n), 1 << 40 | n) for n in range(2 * most)),
+    "proxy/metrics/offenders.py: ROWS": many(
+        Offenders, lambda rows, n: rows.book(Totals.of(rejected(topic=topic(n), peer=a_peer(n))))
     ),
-    "proxy/notes.py: BUDGETS": lambda most: called(
-        Notes(Nobody(), HandClock()),
-        (lambda notes, n=n: notes.write(address(n), CLIENT_REJECTED, {}) for n in range(2 * most)),
+    "proxy/metrics/topics.py: SERIES": many(
+        lambda: TopicMetric(TOPIC_BAD_RECORDS, lambda _: True), lambda m, n: m.add(topic(n), 1 << 40 | n)
+    ),
+    "proxy/notes.py: BUDGETS": many(
+        lambda: Notes(Nobody(), HandClock()), lambda notes, n: notes.write(address(n), CLIENT_REJECTED, {})
     ),
     "proxy/pipe/buffers.py: SPARE": spare,
-    "session/fresh_limits.py: ASKED": lambda most: called(
-        FreshLimits(), (lambda f, n=n: f.asked([topic(n)], NOON_MS) for n in range(2 * most))
-    ),
-    "session/topic_names.py: ADDRESSES": lambda most: called(
-        NamesOnly(), (lambda b, n=n: b.add(address(n)) for n in range(2 * most))
-    ),
-    "session/topic_names.py: GIVEN_UP_IDS": lambda most: called(
-        IdsGivenUp(), (lambda b, n=n: b.add([an_id(n)], NOON_MS) for n in range(2 * most))
-    ),
-    "session/topic_names.py: GIVEN_UP_TOPICS": lambda most: called(
-        TopicsGivenUp(), (lambda b, n=n: b.add([topic(n)]) for n in range(2 * most))
-    ),
-    "session/throttle.py: DEBTS": lambda most: called(
-        Throttle(),
-        (
-            lambda b, n=n: b.rejected(
-                Peer("public", address(n), 1, principal=wide(n)), 1 << 20, 0, NOON_MS + n, 1_000
-            )
-            for n in range(2 * most)
+    "session/fresh_limits.py: ASKED": many(FreshLimits, lambda f, n: f.asked([topic(n)], NOON_MS)),
+    "session/topic_names.py: ADDRESSES": many(NamesOnly, lambda b, n: b.add(address(n))),
+    "session/topic_names.py: GIVEN_UP_IDS": many(IdsGivenUp, lambda b, n: b.add([an_id(n)], NOON_MS)),
+    "session/topic_names.py: GIVEN_UP_TOPICS": many(TopicsGivenUp, lambda b, n: b.add([topic(n)])),
+    "session/throttle.py: DEBTS": many(
+        Throttle,
+        lambda b, n: b.rejected(
+            Peer("public", address(n), 1, principal=wide(n)), 1 << 20, 0, NOON_MS + n, 1_000
         ),
     ),
     "session/trust.py: KEPT": penalties,
-    "session/trust.py: TRUSTED": trusted,
+    "session/trust.py: TRUSTED": many(
+        Trust,
+        lambda kept, n: kept.of(
+            Peer("l", address(n), 1, topic(n)), None, topic(n), TopicPolicy(limits=TopicLimits(n))
+        ),
+    ),
 }
 """Place -> a function that fills the container with more than it may keep."""
+
 
 OTHERWISE = {
     "session/fast_path.py: TABLE": "tests/session/test_kept.py compares its memory with what it counts",

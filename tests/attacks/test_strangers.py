@@ -43,32 +43,26 @@ def test_a_strangers_frame_is_rejected_by_its_api_key_before_it_is_collected(api
     assert session.client_bytes(bytes(MIB), NOW_MS) == []
 
 
-@pytest.mark.parametrize("api_key", [API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE])
-@pytest.mark.parametrize(
-    ("size", "reason"), [(SASL_FRAME, None), (SASL_FRAME + 1, CloseReason.FRAME_TOO_LARGE)]
-)
-def test_a_strangers_frame_has_the_limit_that_a_broker_gives_it(api_key, size, reason):
-    """`sasl.server.max.receive.size`: 524288, the size prefix not counted."""
-    assert ending(stranger().client_bytes(beginning(size, api_key), NOW_MS)) is reason
-
-
-@pytest.mark.parametrize("api_key", [SASL_HANDSHAKE, SASL_AUTHENTICATE])
-def test_who_renews_a_session_may_not_send_a_larger_token(api_key):
-    assert ending(accepted().client_bytes(beginning(SASL_FRAME, api_key), NOW_MS)) is None
-    effects = accepted().client_bytes(beginning(SASL_FRAME + 1, api_key), NOW_MS)
-
-    assert ending(effects) is CloseReason.FRAME_TOO_LARGE
-
-
-@pytest.mark.parametrize(
-    ("size", "reason"), [(SASL_FRAME, None), (SASL_FRAME + 1, CloseReason.FRAME_TOO_LARGE)]
-)
-def test_a_raw_token_has_the_same_limit(size, reason):
+def handshaken():
+    """A stranger whose next bytes are a token without a header."""
     session = stranger()
     session.client_bytes(handshake("PLAIN", 0), NOW_MS)
     session.broker_bytes(shaken(version=0), NOW_MS)
+    return session
 
-    assert ending(session.client_bytes(struct.pack(">i", size), NOW_MS)) is reason
+
+FRAMES = {
+    **{f"API {key}": (stranger, key) for key in (API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE)},
+    **{f"a renewal, API {key}": (accepted, key) for key in (SASL_HANDSHAKE, SASL_AUTHENTICATE)},
+    "a raw token": (handshaken, 0),
+}
+
+
+@pytest.mark.parametrize(("session", "api_key"), FRAMES.values(), ids=FRAMES)
+def test_a_strangers_frame_has_the_limit_that_a_broker_gives_it_and_so_has_a_renewal(session, api_key):
+    """`sasl.server.max.receive.size`: 524288, the size prefix not counted."""
+    for size, reason in ((SASL_FRAME, None), (SASL_FRAME + 1, CloseReason.FRAME_TOO_LARGE)):
+        assert ending(session().client_bytes(beginning(size, api_key), NOW_MS)) is reason
 
 
 def test_a_smaller_limit_of_the_operators_holds_for_strangers_too():

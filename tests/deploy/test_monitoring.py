@@ -5,15 +5,145 @@ Prometheus's own tool reads them in test_promtool.py.
 
 import json
 import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 import yaml
+from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from spark_reports.render import prom
 from tests.deploy.commands import DEPLOY, ROOT
-from tests.deploy.metric_table import metric_table
-from tests.deploy.promql import TARGET_LABELS, names_in, problems_of
 from tests.deploy.test_links import anchors
+from tests.spark_reports import reports
+from tsproxy.clock import Clock
+from tsproxy.config import load, read_yaml
+from tsproxy.config.source import Source
+from tsproxy.proxy.reload.reloader import Reloader
+from tsproxy.proxy.server import Proxy
+from tsproxy.proxy.service_manager import ServiceManager
+from tsproxy.proxy.workers.supervisor import _about
+
+CONFIG = """\
+upstream: { bootstrap_servers: ["127.0.0.1:9"] }
+listeners: [{ bind: "127.0.0.1:0", brokers: { ports_from: 0 } }]
+admin: { bind: off }
+dead_letters: { topic: dead }
+policy: { defaults: { dead_letters: yes } }
+decisions: { topic: { name: log }, directory: %s }
+"""
+SUFFIXES: Mapping[str, Mapping[str, frozenset[str]]] = {
+    "counter": {"_total": frozenset()},
+    "gauge": {"": frozenset()},
+    "histogram": {"_bucket": frozenset({"le"}), "_sum": frozenset(), "_count": frozenset()},
+}
+"""Kind -> the end of a series' name -> its labels beside the metric's own."""
+
+
+async def metric_table(folder: Path) -> dict[str, frozenset[str]]:
+    """Name of a series -> the names of its labels, from the objects that make the metrics.
+
+    The proxy has every feature with metrics of its own. It does not run, so no broker is needed. Call it in
+    an event loop.
+    """
+    file = folder / "tsproxy.yaml"
+    file.write_text(CONFIG % (folder / "decisions"))
+    source = Source(file, lambda: load(read_yaml(file), {}))
+    config = source.read()
+    proxy = Proxy(config, Clock(), lambda *_: None)
+    proxy.metrics.decision_topic = (True, 0)
+    proxy.metrics.add(Reloader(source, config, proxy.adopt, ServiceManager.of({})))
+    table = {}
+    of_the_report = text_string_to_metric_families(prom.render(reports.fixed()))
+    for metric, labels in [
+        *_registered(proxy.metrics.registry),
+        *_families(_about([])),
+        *_with_samples(of_the_report),
+    ]:
+        for suffix, more in SUFFIXES[metric.type].items():
+            table[metric.name + suffix] = labels | more
+    return table
+
+
+def _registered(registry: Any) -> Iterable[tuple[Metric, frozenset[str]]]:
+    for collector in registry._collector_to_names:
+        if isinstance(collector, MetricWrapperBase):
+            [family] = collector.collect()
+            yield family, frozenset(collector._labelnames)
+        else:
+            yield from _families(collector.collect())
+
+
+def _with_samples(families: Iterable[Metric]) -> Iterable[tuple[Metric, frozenset[str]]]:
+    for family in families:
+        yield family, frozenset().union(*(sample.labels for sample in family.samples))
+
+
+def _families(families: Iterable[Metric]) -> Iterable[tuple[Metric, frozenset[str]]]:
+    for family in families:
+        yield family, frozenset(getattr(family, "_labelnames", ()))
+
+
+WORDS = frozenset({"and", "or", "unless", "bool", "offset", "inf"})
+AGGREGATIONS = frozenset({"sum", "max", "min", "avg", "count", "topk", "quantile"})
+FUNCTIONS = frozenset(
+    {"rate", "increase", "histogram_quantile", "avg_over_time", "max_over_time", "absent", "time", "abs"}
+    | {"label_values", "clamp_min", "changes", "vector"}
+)
+TARGET_LABELS = frozenset({"job", "instance", "namespace"})
+"""Labels that Prometheus adds to each series."""
+
+_TEXT = re.compile(r'"[^"]*"')
+_LISTS = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
+_RANGES = re.compile(r"\[[^\]]*\]|\boffset\s+\w+")
+_SELECTOR = re.compile(r"([A-Za-z_:][\w:]*)?\s*\{([^}]*)\}")
+_MATCHER = re.compile(r"\s*(\w+)\s*(?:=~|!~|!=|=)")
+_WORD = re.compile(r"[A-Za-z_:][\w:]*")
+
+
+@dataclass(frozen=True)
+class Names:
+    metrics: frozenset[str]
+    matched: frozenset[tuple[str, str]]
+    """(metric, label) for each label that a selector compares."""
+    grouped: frozenset[str]
+    """The labels by which results are grouped or joined."""
+
+
+def names_in(expression: str) -> Names:
+    """The names in an expression: a word that is not known counts as a metric. Grafana's variables must be
+    between quotes or brackets."""
+    rest = _RANGES.sub(" ", _TEXT.sub('""', expression))
+    grouped = {word for each in _LISTS.findall(rest) for word in _WORD.findall(each)}
+    rest = _LISTS.sub(" ", rest)
+    matched = {
+        (metric, label) for metric, inside in _SELECTOR.findall(rest) for label in _MATCHER.findall(inside)
+    }
+    rest = _SELECTOR.sub(r" \1 ", rest)
+    words = set(_WORD.findall(rest))
+    return Names(frozenset(words - WORDS - AGGREGATIONS - FUNCTIONS), frozenset(matched), frozenset(grouped))
+
+
+def problems_of(expression: str, table: dict[str, frozenset[str]]) -> list[str]:
+    """A text for each name that `table` (metric -> labels) does not have."""
+    found = names_in(expression)
+    if not found.metrics:
+        return [f"names no metric: {expression}"]
+    unknown = [f"no metric {each}" for each in sorted(found.metrics - set(table))]
+    known = [table[each] for each in found.metrics & set(table)]
+    available = frozenset[str]().union(TARGET_LABELS, *known)
+    unknown += [
+        f"{metric} has no label {label}"
+        for metric, label in sorted(found.matched)
+        if label not in table.get(metric, frozenset()) | TARGET_LABELS
+    ]
+    return unknown + [f"no label {each} in {expression}" for each in sorted(found.grouped - available)]
+
 
 PROMETHEUS = DEPLOY / "prometheus"
 PAGE = ROOT / "docs" / "guide" / "monitoring.md"

@@ -100,14 +100,6 @@ RIGHTS = [
 ]
 
 
-async def deny(world):
-    await grant(world.kafka, *RIGHTS)
-
-
-async def allow(world):
-    await take_back(world.kafka)
-
-
 def deleted(topic, then=nothing):
     async def delete(world):
         await world.kafka.delete_topic(topic)
@@ -200,7 +192,11 @@ SCENES = {
     "own login": Scene(password("changed"), password(USERS["proxy"]), OWN_LOGIN_FAILS),
     "token endpoint": Scene(close_issuer, open_issuer, OWN_LOGIN_FAILS),
     "KDC": Scene(signal_kdc(signal.SIGSTOP), signal_kdc(signal.SIGCONT), OWN_LOGIN_FAILS),
-    "topic limits": Scene(deny, allow, ("tsproxy_topics_unreadable", 1)),
+    "topic limits": Scene(
+        lambda world: grant(world.kafka, *RIGHTS),
+        lambda world: take_back(world.kafka),
+        ("tsproxy_topics_unreadable", 1),
+    ),
     "decision log": Scene(fill_disk, empty_disk, ("tsproxy_decision_log_writable", 0)),
     "decision topic": Scene(deleted(LOG), created(LOG), ("tsproxy_decision_topic_up", 0)),
     "dead letters": Scene(

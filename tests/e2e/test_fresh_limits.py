@@ -12,17 +12,15 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
-from tests.config.files import config_of
+from tests.attacks.kept import proxy_in_this_process
 from tests.e2e.test_policy import proxy_by
 from tests.kit.client import connect as connect_raw
 from tests.proxy.running import TWO
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
-from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.proxy.server import Proxy
 from tsproxy.testing.admin import connect
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.proxy import RunningProxy
@@ -180,7 +178,6 @@ async def test_a_preset_holds_for_sixty_new_topics_and_for_one_that_was_named_be
 CONFIG = """\
 upstream: {{ bootstrap_servers: ['{servers}'] }}
 listeners: [{{ bind: 127.0.0.1:0, brokers: {{ ports_from: 0 }} }}]
-admin: {{ bind: off }}
 decisions: {{ directory: '{folder}' }}
 """
 
@@ -189,7 +186,7 @@ async def test_a_storm_of_bad_batches_asks_once_a_second_about_each_topic(
     kafka, topic, tmp_path, monkeypatch
 ):
     """Each question is followed by one for the broker's defaults, on a connection of its own."""
-    topics, asked, announced = (f"{topic}-1", f"{topic}-2"), defaultdict(list), {}
+    topics, asked = (f"{topic}-1", f"{topic}-2"), defaultdict(list)
     plain = AdminConnection.describe
 
     async def describe(connection, names, *more):
@@ -199,18 +196,13 @@ async def test_a_storm_of_bad_batches_asks_once_a_second_about_each_topic(
     monkeypatch.setattr(AdminConnection, "describe", describe)
     for each in topics:
         await kafka.create_topic(each, config=NARROW)
-    config = config_of(CONFIG.format(servers=kafka.bootstrap_servers, folder=tmp_path))
-    proxy = Proxy(config, Clock(), announced.__setitem__)
-    running = asyncio.create_task(proxy.run())
-    await until(lambda: "started" in announced)
-    client = SimpleNamespace(bootstrap_servers=announced["started"]["listeners"]["default"])
-    async with contextlib.AsyncExitStack() as stack:
-        probes = [await stack.enter_async_context(Probe(client, each)) for each in topics * 3]
+    text = CONFIG.format(servers=kafka.bootstrap_servers, folder=tmp_path)
+    async with proxy_in_this_process(text) as proxy, contextlib.AsyncExitStack() as stack:
+        client = SimpleNamespace(bootstrap_servers=str(proxy._listeners[0].address))
+        probes = [await stack.enter_async_context(Probe(client, name)) for name in topics * 3]
         asked.clear()
         async with sending(*probes):
             await asyncio.sleep(4 * FRESH_S)
-    proxy.stop()
-    await running
     of_topics = max(asked.values(), key=lambda each: len({name for _, name in each}))
     for each in topics:
         times = [at for at, name in of_topics if name == each]

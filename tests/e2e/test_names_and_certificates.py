@@ -1,11 +1,10 @@
 """Brokers told apart by host name, and clients by their certificates, with a real client and broker."""
 
-import shutil
 import socket
 
 import pytest
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import InvalidTimestampError, KafkaError
+from aiokafka.errors import InvalidTimestampError
 
 from tests.e2e.test_policy import DAY_MS, decided, now_ms
 from tsproxy.testing.client_options import client_context
@@ -50,32 +49,19 @@ def kafka_test_is_here(monkeypatch):
     return asked
 
 
-@pytest.fixture
-def served(certificates, tmp_path):
-    """(certificate, key) of the proxy, as files that may be replaced."""
-    files = (tmp_path / "cert.pem", tmp_path / "key.pem")
-    put(certificates, files, "served")
-    return files
-
-
-def put(certificates, files, name):
-    identity = certificates.issue(name, hosts=["kafka.test", "*.kafka.test"])
-    shutil.copy(identity.certificate, files[0])
-    shutil.copy(identity.key, files[1])
-
-
-def config_file(kafka, certificates, served, tmp_path, rules=""):
+def config_file(kafka, certificates, tmp_path):
+    served = certificates.issue("served", hosts=["kafka.test", "*.kafka.test"])
     text = CONFIG.format(
         upstream=kafka.bootstrap_servers,
-        certificate=served[0],
-        key=served[1],
+        certificate=served.certificate,
+        key=served.key,
         ca=certificates.certificate,
     )
-    (tmp_path / "tsproxy.yaml").write_text(text + rules)
+    (tmp_path / "tsproxy.yaml").write_text(text + RULES)
     return tmp_path / "tsproxy.yaml"
 
 
-def options(proxy, certificates, name="etl"):
+def options(proxy, certificates, name):
     port = proxy.bootstrap_servers.rpartition(":")[2]
     return {
         "bootstrap_servers": f"kafka.test:{port}",
@@ -84,32 +70,11 @@ def options(proxy, certificates, name="etl"):
     }
 
 
-async def test_a_client_finds_brokers_by_name_and_is_booked_under_its_certificate(
-    kafka, topic, certificates, served, tmp_path, kafka_test_is_here
-):
-    await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "60000"})
-    config = config_file(kafka, certificates, served, tmp_path)
-    async with RunningProxy(config=config, settings={"decisions.rotate.every": "1h"}) as proxy:
-        producer = AIOKafkaProducer(**options(proxy, certificates))
-        await producer.start()
-        try:
-            await producer.send_and_wait(topic, b"good", partition=0)
-            with pytest.raises(KafkaError):
-                await producer.send_and_wait(topic, b"bad", partition=0, timestamp_ms=1)
-        finally:
-            await producer.stop()
-
-    assert kafka_test_is_here == {"kafka.test", "b1.kafka.test"}
-    rejected = [line for line in proxy.decisions() if line["event"] == "decision"]
-    assert {line["principal"] for line in rejected} == {"User:etl"}
-    assert (await kafka.end_offsets(topic))[0] == 1
-
-
-async def test_the_same_record_is_rejected_of_one_and_only_counted_of_the_other(
-    kafka_440, topic, certificates, served, tmp_path, kafka_test_is_here
+async def test_brokers_are_found_by_name_and_a_record_is_rejected_of_one_client_and_counted_of_the_other(
+    kafka_440, topic, certificates, tmp_path, kafka_test_is_here
 ):
     await kafka_440.create_topic(topic)
-    async with RunningProxy(config=config_file(kafka_440, certificates, served, tmp_path, RULES)) as proxy:
+    async with RunningProxy(config=config_file(kafka_440, certificates, tmp_path)) as proxy:
 
         async def send(name):
             async with AIOKafkaProducer(
@@ -120,6 +85,7 @@ async def test_the_same_record_is_rejected_of_one_and_only_counted_of_the_other(
         await send("archive")
         with pytest.raises(InvalidTimestampError):
             await send("shop")
+    assert kafka_test_is_here == {"kafka.test", "b1.kafka.test"}
     assert len(decided(proxy, principal="User:shop", rule="shop", verdict="rejected")) == 1
     assert len(decided(proxy, principal="User:archive", rule="archive", would_reject=True)) == 1
     assert sum((await kafka_440.end_offsets(topic)).values()) == 1

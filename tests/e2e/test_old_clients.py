@@ -12,7 +12,7 @@ from rigs.differential.message_sets import Message, write_message
 from tests.full_only import brokers
 from tests.kit.client import connect
 from tests.proxy.running import page
-from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, produce, request
+from tests.session.messages import API_VERSIONS, METADATA, produce, request
 from tsproxy.testing.proxy import RunningProxy
 
 NO_TOPICS = struct.pack(">i", 0)
@@ -71,16 +71,6 @@ async def test_requests_that_come_before_the_broker_is_connected_are_answered_in
         ]
         answers = [await client.frame(b"".join(hurried)), await client.frame(b""), await client.frame(b"")]
     assert [struct.unpack_from(">i", answer)[0] for answer in answers] == [1, 2, 3]
-
-
-async def test_the_oldest_produce_is_offered_as_the_broker_offers_it(kafka, proxy):
-    """KAFKA-18659: older librdkafka compresses nothing where 0 is not in the range."""
-    lowest = set()
-    for servers in (kafka.bootstrap_servers, proxy.bootstrap_servers):
-        async with await connect(servers) as client:
-            _, offers = offers_in(await client.ask(API_VERSIONS))
-        lowest.add(offers[PRODUCE][0])
-    assert lowest == {0}
 
 
 async def test_a_client_whose_versions_kafka_4_does_not_take_is_named_before_and_after_the_upgrade(
