@@ -89,19 +89,16 @@ NOTHING = [
 ]
 
 
-@pytest.mark.parametrize(("text", "advice"), DURATIONS.items())
-def test_a_duration_is_told_as_it_is_written_here(text, advice):
-    assert DURATION.advice(text) == advice
+ADVICE = [
+    *((DURATION, text, advice) for text, advice in DURATIONS.items()),
+    *((SIZE, text, advice) for text, advice in SIZES.items()),
+    *((kind, text, None) for text in NOTHING for kind in (DURATION, SIZE)),
+]
 
 
-@pytest.mark.parametrize(("text", "advice"), SIZES.items())
-def test_a_size_is_told_as_it_is_written_here(text, advice):
-    assert SIZE.advice(text) == advice
-
-
-@pytest.mark.parametrize("text", NOTHING)
-def test_where_nothing_is_meant_nothing_is_told(text):
-    assert (DURATION.advice(text), SIZE.advice(text)) == (None, None)
+@pytest.mark.parametrize(("kind", "text", "advice"), ADVICE)
+def test_a_value_is_told_as_it_is_written_here(kind, text, advice):
+    assert kind.advice(text) == advice
 
 
 @given(st.text(alphabet="0123456789.hmsdwykKMGiB _", max_size=24))

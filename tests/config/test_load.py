@@ -53,7 +53,8 @@ listeners:
     tls: { certificate: server.pem, key: server.key, client_ca: clients.pem, client_auth: requested }
 policy: { mode: off }
 decisions: { directory: /var/log/decisions, rotate: { every: 1h, size: 64MiB } }
-limits: { produce_frame: 1MiB, zstd_window: 512KiB, in_flight_requests: 7, drain_timeout: 5s }
+limits: { produce_frame: 1MiB, zstd_window: 512KiB, in_flight_requests: 7,
+  drain_timeout: 5s, drain_delay: 9s }
 admin: { bind: off }
 """,
         {"PASSWORD": "s3cret"},
@@ -76,7 +77,7 @@ admin: { bind: off }
     assert config.session_limits.produce_frame == 1 << 20
     assert config.session_limits.zstd_window == 512 << 10
     assert config.session_limits.in_flight_requests == 7
-    assert config.drain_timeout_ms == 5000
+    assert (config.drain_timeout_ms, config.stop_ms) == (5_000, 14_000)
     assert config.admin.bind is None
 
 
