@@ -10,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from tests.kit.client import connect
 from tests.proxy.world import PATIENCE_S, until
@@ -80,6 +81,12 @@ def faked_by(file):
     faked = {"FAKETIME_TIMESTAMP_FILE": str(file), "LD_PRELOAD": str(FAKETIME), "FAKETIME_NO_CACHE": "1"}
     more = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_FORCE_MONOTONIC_FIX": "0", "NO_FAKE_STAT": "1"}
     return faked | more
+
+
+async def send(proxy, topic, value=b"x", **record):
+    """One record, on connections of its own."""
+    async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+        await producer.send_and_wait(topic, value, **record)
 
 
 def events(proxy):

@@ -73,13 +73,22 @@ def names(rows):
     return [row.key.client_id for row in rows]
 
 
+def offenders_of(*outcomes, privacy=None):
+    """The offenders after these outcomes."""
+    offenders = Offenders(privacy or Privacy())
+    for outcome in outcomes:
+        offenders.book(Totals.of(outcome))
+    return offenders
+
+
 # -- Offenders ---------------------------------------------------------------------------------------
 
 
 def test_the_same_fault_of_the_same_client_is_one_row():
-    offenders = Offenders()
-    offenders.book(Totals.of(rejected(bad_records=2, culprits=(Culprit(0, -1), Culprit(1, 77)))))
-    offenders.book(Totals.of(rejected(now_ms=NOW_MS + 5, bad_records=3, culprits=(Culprit(0, 88),))))
+    offenders = offenders_of(
+        rejected(bad_records=2, culprits=(Culprit(0, -1), Culprit(1, 77))),
+        rejected(now_ms=NOW_MS + 5, bad_records=3, culprits=(Culprit(0, 88),)),
+    )
 
     [row] = offenders.highest(NOW_MS + 5)
     assert (row.batches, row.bad_records) == (2, 5)
@@ -88,8 +97,8 @@ def test_the_same_fault_of_the_same_client_is_one_row():
 
 
 def test_batches_rejected_without_a_look_are_in_their_row_as_well():
-    offenders, one = Offenders(), rejected(bad_records=2, culprits=(Culprit(0, 77),))
-    offenders.book(Totals.of(one))
+    one = rejected(bad_records=2, culprits=(Culprit(0, 77),))
+    offenders = offenders_of(one)
     more = replace(
         Totals.of(one), example=None, batches=20, bad_records=40, culprit_ms=99, last_ms=NOW_MS + 5
     )
@@ -100,29 +109,20 @@ def test_batches_rejected_without_a_look_are_in_their_row_as_well():
 
 
 def test_who_is_at_it_now_comes_before_who_was_worse_long_ago():
-    offenders = Offenders()
-    offenders.book(Totals.of(rejected("yesterday", NOW_MS - 100 * HALF_LIFE_MS, bad_records=1_000_000)))
-    offenders.book(Totals.of(rejected("now", NOW_MS, bad_records=1)))
-
-    assert names(offenders.highest(NOW_MS)) == ["now", "yesterday"]
+    yesterday = rejected("yesterday", NOW_MS - 100 * HALF_LIFE_MS, bad_records=1_000_000)
+    assert names(offenders_of(yesterday, rejected("now")).highest(NOW_MS)) == ["now", "yesterday"]
 
 
 def test_a_client_that_comes_again_is_no_more_urgent_than_what_it_does_now():
-    offenders = Offenders()
-    for now_ms in (NOW_MS - HALF_LIFE_MS, NOW_MS):
-        offenders.book(Totals.of(rejected("again", now_ms, bad_records=4)))
-    offenders.book(Totals.of(rejected("new", NOW_MS, bad_records=7)))
-
-    assert names(offenders.highest(NOW_MS)) == ["new", "again"]
-    assert [row.score for row in offenders.highest(NOW_MS)] == [7, 6]
+    again = (rejected("again", now_ms, bad_records=4) for now_ms in (NOW_MS - HALF_LIFE_MS, NOW_MS))
+    rows = offenders_of(*again, rejected("new", bad_records=7)).highest(NOW_MS)
+    assert [(row.key.client_id, row.score) for row in rows] == [("new", 7), ("again", 6)]
 
 
 def test_the_row_of_all_others_is_nobodys():
     """It would be said of the address of whoever came last."""
-    offenders = Offenders()
-    for n in range(SHOWN + 2):
-        offenders.book(Totals.of(rejected(f"name-{n}", bad_records=1, culprits=(Culprit(0, 77),))))
-    *_, rest = offenders.highest(NOW_MS)
+    outcomes = (rejected(f"name-{n}", culprits=(Culprit(0, 77),)) for n in range(SHOWN + 2))
+    *_, rest = offenders_of(*outcomes).highest(NOW_MS)
     assert (rest.key, rest.batches) == (REST, 2)
     assert (rest.client_address, rest.timestamp_ms) == ("", None)
 
@@ -137,10 +137,7 @@ def test_the_row_of_all_others_is_nobodys():
     ids=["accepted", "unconfirmed", "sent again by itself"],
 )
 def test_what_is_nobodys_fault_makes_no_row(outcome):
-    offenders = Offenders()
-    offenders.book(Totals.of(outcome))
-
-    assert offenders.highest(NOW_MS) == []
+    assert offenders_of(outcome).highest(NOW_MS) == []
 
 
 def test_a_storm_of_names_hides_nobody_and_loses_no_count():
@@ -157,11 +154,10 @@ def test_a_storm_of_names_hides_nobody_and_loses_no_count():
 
 
 def test_persons_are_shown_as_in_the_decision_log():
-    offenders = Offenders(Privacy(Redaction.DROP, Redaction.HASH, b"salt"))
-    peer = replace(REJECTED.peer, principal="User:alice")
-    offenders.book(Totals.of(replace(REJECTED, peer=peer, now_ms=NOW_MS)))
+    alice = replace(REJECTED, peer=replace(REJECTED.peer, principal="User:alice"), now_ms=NOW_MS)
+    privacy = Privacy(Redaction.DROP, Redaction.HASH, b"salt")
 
-    [row] = offenders.highest(NOW_MS)
+    [row] = offenders_of(alice, privacy=privacy).highest(NOW_MS)
     assert row.client_address == ""
     assert row.key.principal.startswith("~")
 
@@ -170,9 +166,8 @@ def test_persons_are_shown_as_in_the_decision_log():
 
 
 def report_of(*outcomes, served_at="proxy:9193", not_ready=(), warnings=()):
-    offenders, metrics = Offenders(), Metrics()
+    metrics = Metrics()
     for outcome in outcomes:
-        offenders.book(Totals.of(outcome))
         metrics.book(Totals.of(outcome))
     return Report(
         not_ready=tuple(not_ready),
@@ -180,7 +175,7 @@ def report_of(*outcomes, served_at="proxy:9193", not_ready=(), warnings=()):
         now_ms=NOW_MS,
         cluster_id="c1",
         brokers=(Broker("public", 1, "kafka-1:9092", served_at),),
-        offenders=tuple(offenders.highest(NOW_MS)),
+        offenders=tuple(offenders_of(*outcomes).highest(NOW_MS)),
         warnings=tuple(warnings),
     )
 

@@ -54,15 +54,6 @@ async def test_a_broker_with_other_suites_is_not_talked_to(certificates):
             assert await ask(proxy_listener.address) == expected
 
 
-@on_both_loops
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-async def test_tls_1_2_and_1_3_are_spoken(certificates, version):
-    context = ssl.create_default_context(cafile=certificates.certificate)
-    context.minimum_version = context.maximum_version = version
-    async with watched_front(listener(certificates, ONE)) as (address, _):
-        assert await ask(address, context) == answer(5)
-
-
 @pytest.mark.parametrize("section", ["upstream", "listener"])
 def test_suites_that_openssl_does_not_have_are_a_mistake(certificates, tmp_path, section):
     theirs, ours = ("NO-SUCH", ONE) if section == "listener" else (ONE, "NO-SUCH")

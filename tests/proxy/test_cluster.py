@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import ssl
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 import structlog
@@ -20,7 +19,7 @@ from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstr
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
-from tsproxy.proxy.brokers.topics import ABSENT, Topics
+from tsproxy.proxy.brokers.topics import Topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 
@@ -213,27 +212,6 @@ async def test_a_deleted_topic_is_forgotten(kafka, topic):
         await kafka.delete_topic(topic)
 
         await until(lambda: topic not in learned.facts.topics)
-
-
-async def test_a_name_that_no_topic_can_have_does_no_harm(kafka_440, topic):
-    await kafka_440.create_topic(topic)
-    async with learning(upstream_of(kafka_440)) as learned:
-        names = ("", "no spaces", "x" * 300, "ö", "..")
-        for name in names:
-            learned.cluster.want_topic(name, ADDRESS)
-
-        assert await learned.limits_of(topic)
-        assert not learned.facts.topics.keys() & set(names)
-
-
-async def test_names_of_topics_that_never_come_are_bounded(kafka_440, monkeypatch):
-    monkeypatch.setattr("tsproxy.proxy.brokers.topics.ABSENT", replace(ABSENT, most=5))
-    async with learning(upstream_of(kafka_440)) as learned:
-        for n in range(50):
-            learned.cluster.want_topic(f"never-{n}", ADDRESS)
-        await until(lambda: learned.logged and not learned.cluster._wanted)
-
-        assert len(learned.cluster._topics.absent) == 5
 
 
 def test_each_name_that_never_comes_costs_the_broker_few_queries():

@@ -3,8 +3,6 @@
 import os
 import signal
 
-from aiokafka import AIOKafkaProducer
-
 from tests.proxy.running import (
     EITHER,
     events,
@@ -13,10 +11,10 @@ from tests.proxy.running import (
     one_process,
     page,
     rejects,
+    send,
     until_page,
     waiting_consumer,
 )
-from tests.proxy.test_service_manager import Heard
 from tests.proxy.world import until
 from tsproxy.testing.proxy import RunningProxy
 
@@ -31,8 +29,7 @@ async def test_after_sigterm_it_is_not_ready_and_still_serves_whoever_comes(kafk
     async with RunningProxy(kafka_440.bootstrap_servers, settings=LONG, arguments=arguments) as proxy:
         os.kill(proxy.pid, signal.SIGTERM)
         await until_page(proxy, "/readyz", 503, "the proxy stops")
-        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
-            await producer.send_and_wait(topic, b"x")
+        await send(proxy, topic)
         assert "drain_started" not in events(proxy)
         assert (await page(proxy.admin_address, "/livez"))[0] == 200
 
@@ -91,21 +88,3 @@ async def test_two_signals_at_once_are_two(kafka_440, arguments):
         await proxy.wait()
 
     assert proxy.log[-1]["event"] == "proxy_stopped"
-
-
-@SIGNALLED
-async def test_a_service_manager_is_asked_for_the_time_of_delay_and_drain(kafka_440, tmp_path, arguments):
-    """So TimeoutStopSec need not be known to whoever sets the delay."""
-    heard = Heard(str(tmp_path / "notify"))
-    settings = {"limits.drain_delay": "20m", "limits.drain_timeout": "7s"}
-    async with RunningProxy(
-        kafka_440.bootstrap_servers,
-        environment=heard.environment,
-        settings=settings,
-        arguments=arguments,
-    ) as proxy:
-        os.kill(proxy.pid, signal.SIGTERM)
-        await until(lambda: heard.count("STOPPING=1"))
-
-        assert heard.value("EXTEND_TIMEOUT_USEC") == (20 * 60 + 7 + 15) * 1_000_000
-        await until(lambda: "drain_delayed" in events(proxy))

@@ -10,9 +10,8 @@ from http import HTTPStatus
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaProducer
 
-from tests.proxy.running import TWO, events, pids, series, until_page
+from tests.proxy.running import TWO, events, pids, send, series, until_page
 from tests.proxy.test_admin_pages import OneProxy
 from tests.proxy.test_service_manager import Heard
 from tests.proxy.world import until
@@ -39,8 +38,7 @@ async def test_a_worker_that_hangs_is_killed_and_another_takes_its_place(kafka_4
         await until_page(proxy, "/readyz", 200, "ready\n")
         assert (await series(proxy))['tsproxy_worker_restarts_total{worker="2"}'] == 1
         for _ in range(10):  # whichever worker the kernel chooses
-            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
-                await producer.send_and_wait(topic, b"x")
+            await send(proxy, topic)
 
     [line] = [line for line in proxy.log if line["event"] == "worker_hangs"]
     assert (line["worker"], line["pid"]) == (2, hung)

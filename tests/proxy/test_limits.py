@@ -92,29 +92,26 @@ def test_as_many_clients_as_configured_are_let_in_and_then_one_more_for_each_tha
     assert admission.admit("a") is Limit.CONNECTIONS
 
 
-def test_one_address_cannot_take_the_places_of_all():
+IPV4, IPV6, OTHER_IPV6 = "192.0.2.7", "2001:db8::1", "2001:db8:0:1::1"
+COME = {
+    "one address": (["a"] * 2, "a", "b"),
+    "an IPv6 host with its many addresses": ([IPV6, "2001:db8::ffff"], "2001:db8::7", OTHER_IPV6),
+    "an IPv4 address on a listener of both kinds": ([IPV4, f"::ffff:{IPV4}"], IPV4, "192.0.2.8"),
+}
+"""Clients that are let in, one that is not, and one that still is."""
+
+
+@pytest.mark.parametrize(("let_in", "rejected", "other"), COME.values(), ids=COME)
+def test_one_address_cannot_take_the_places_of_all(let_in, rejected, other):
     admission = Admission(LIMITS)
-    assert [admission.admit("a") for _ in range(2)] == [None] * 2
-    assert admission.admit("a") is Limit.CONNECTIONS_PER_ADDRESS
-    assert admission.admit("b") is None
+    assert [admission.admit(address) for address in let_in] == [None] * 2
+    assert admission.admit(rejected) is Limit.CONNECTIONS_PER_ADDRESS
+    assert admission.admit(other) is None
+    assert sorted(admission.by_address.values()) == [1, 2]
 
-
-def test_an_ipv6_host_cannot_take_the_places_of_all_by_its_many_addresses():
-    admission = Admission(replace(LIMITS, connections=100))
-    given = [admission.admit(f"2001:db8::{n:x}") for n in range(1, 4)]
-    assert given == [None, None, Limit.CONNECTIONS_PER_ADDRESS]
-    assert admission.admit("2001:db8:0:1::1") is None
-    assert admission.by_address == {"2001:db8::/64": 2, "2001:db8:0:1::/64": 1}
-
-    for address in ("2001:db8::ffff", "2001:db8::1", "2001:db8:0:1::1"):
+    for address in (*let_in, other):
         admission.leave(address)
     assert not admission.by_address
-
-
-def test_an_ipv4_address_is_the_same_one_on_a_listener_of_both_kinds():
-    admission = Admission(LIMITS)
-    assert [admission.admit(address) for address in ("192.0.2.7", "::ffff:192.0.2.7")] == [None] * 2
-    assert admission.admit("192.0.2.7") is Limit.CONNECTIONS_PER_ADDRESS
 
 
 def test_a_client_behind_a_load_balancer_counts_for_its_own_network():

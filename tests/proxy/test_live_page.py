@@ -7,7 +7,6 @@ import pytest
 from tests.proxy.measured import REJECTED
 from tests.proxy.test_admin_pages import CONFIG, HOSTILE, NOW_MS, Tags, rejected, report_of
 from tests.spark_reports import browser
-from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Culprit, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason, UnitGuess
@@ -15,7 +14,7 @@ from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.senders import LATELY_MS, senders
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.metrics.catalogue import CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
-from tsproxy.proxy.metrics.offenders import SHOWN, Offenders
+from tsproxy.proxy.metrics.offenders import SHOWN
 from tsproxy.proxy.metrics.totals import families_now
 
 MINUTE_MS = 60_000
@@ -92,10 +91,7 @@ def test_two_mistakes_of_one_producer_are_one_producer():
 
 
 def test_more_producers_than_are_shown_are_said_to_be_more():
-    offenders = Offenders()
-    for number in range(SHOWN + 2):
-        offenders.book(Totals.of(rejected(f"name-{number}")))
-    report = replace(report_of(), offenders=tuple(offenders.highest(NOW_MS)))
+    report = report_of(*(rejected(f"name-{number}") for number in range(SHOWN + 2)))
 
     assert f"more than {SHOWN} producers sent bad timestamps" in text_of(report)
 

@@ -7,7 +7,7 @@ import os
 import sys
 
 from tests.kit.client import connect
-from tests.proxy.running import EITHER, HOST, events, one_process
+from tests.proxy.running import EITHER, HOST, events, file_for, one_process
 from tests.proxy.test_reload import reloads, replace, text_of
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.testing.ports import free_ports
@@ -16,8 +16,7 @@ from tsproxy.testing.proxy import RunningProxy
 
 @one_process("test_reload.py has reloads of workers")
 async def test_a_reload_changes_what_is_told_of_connections(kafka_440, tmp_path, arguments):
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_440, ""))
+    file = file_for(kafka_440, tmp_path)
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
         (await connect(proxy.bootstrap_servers)).close()
         replace(file, text_of(kafka_440, "log: { level: debug }\n"))

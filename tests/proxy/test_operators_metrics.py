@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.documents.tables import rows_of
 from tests.proxy.loops import on_both_loops
-from tests.proxy.running import one_process, page, pids, series, until_page
+from tests.proxy.running import file_for, one_process, page, pids, series, until_page
 from tests.proxy.test_reload import replace, text_of
 from tests.proxy.world import until
 from tsproxy.proxy.metrics.catalogue import ALL, TOPIC_RECORDS
@@ -53,9 +53,8 @@ def assert_is_in_the_catalogue(scrape):
 async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
     kafka_440, tmp_path, arguments
 ):
-    file = tmp_path / "tsproxy.yaml"
     enforce = "policy: { mode: enforce, rules: [{ name: idle, match: { topics: [none] } }] }\n"
-    file.write_text(text_of(kafka_440, enforce))
+    file = file_for(kafka_440, tmp_path, more=enforce)
     name = "tsproxy_config_last_reload_successful"
     taken = "tsproxy_config_last_reload_success_timestamp_seconds"
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 from tests.proxy.frames import answer
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
-from tests.proxy.running import TWO, command, series, until_page
+from tests.proxy.running import TWO, command, file_for, series, until_page
 from tests.proxy.world import World
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.connections.unserved_endpoints import LOG_EVERY_MS, UnservedEndpoints
@@ -38,16 +38,6 @@ def outgoing(port):
 def served_at(first):
     """Settings for a listener whose node n is served at `first` + n."""
     return f"{{ bind: '{HOST}:0', brokers: {{ ports_from: {first}, count: 5 }} }}"
-
-
-def file_for(kafka, folder, first):
-    file = folder / "tsproxy.yaml"
-    servers = ", ".join(f'"{each}"' for each in kafka.bootstrap_servers.split(","))
-    file.write_text(
-        f"upstream: {{ bootstrap_servers: [{servers}], admin: {{ refresh: 1s }} }}\n"
-        f"listeners: [{served_at(first)}]\n"
-    )
-    return file
 
 
 NOT_SERVED = 'tsproxy_brokers_not_served{listener="default"}'
@@ -75,8 +65,9 @@ async def test_a_broker_whose_port_was_busy_when_it_was_found_is_served_once_the
     kafka = three_brokers
     await kafka.create_topic(topic, partitions=3, replication=3)
     await kafka.stop_node(3)
-    file = file_for(kafka, tmp_path, first)
-    async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=workers) as proxy:
+    file = file_for(kafka, tmp_path, served_at(first))
+    settings = {"upstream.admin.refresh": "1s"}
+    async with RunningProxy(config=file, arguments=workers, settings=settings) as proxy:
         with outgoing(first + 3):
             await kafka.start_node(3)
             await until_page(proxy, "/readyz?verbose", 200, "listener default does not serve node 3")
@@ -98,7 +89,7 @@ async def test_a_broker_whose_port_was_busy_when_it_was_found_is_served_once_the
 @pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])
 async def test_a_brokers_port_that_is_busy_at_the_start_ends_the_start(kafka_440, tmp_path, workers):
     first = free_ports(5)[0]
-    file = file_for(kafka_440, tmp_path, first)
+    file = file_for(kafka_440, tmp_path, served_at(first))
     arguments = ("run", "--config", file, "--admin", "off", "--decisions", tmp_path / "log", *workers)
     with outgoing(first + 1):
         ended = await asyncio.to_thread(command, *arguments)

@@ -10,7 +10,7 @@ from aiokafka.errors import InvalidTimestampError
 
 from tests.config.files import config_of
 from tests.kit.client import connections, produced
-from tests.proxy.running import TWO, events, page, pids
+from tests.proxy.running import TWO, events, file_for, page, pids
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.reload.reloader import sha256_of
@@ -53,8 +53,7 @@ async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
     kafka_391, topic, tmp_path, trigger
 ):
     await kafka_391.create_topic(topic)
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_391, LOOSE))
+    file = file_for(kafka_391, tmp_path, more=LOOSE)
     async with (
         RunningProxy(config=file) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, max_batch_size=1) as producer,
@@ -79,8 +78,7 @@ async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
 
 async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic)
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_391, ENFORCE))
+    file = file_for(kafka_391, tmp_path, more=ENFORCE)
     async with (
         RunningProxy(config=file) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
@@ -105,8 +103,7 @@ async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391,
 
 
 async def test_what_needs_a_restart_is_said_by_key_and_the_rest_is_taken(kafka_391, tmp_path):
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_391, ENFORCE))
+    file = file_for(kafka_391, tmp_path, more=ENFORCE)
     async with RunningProxy(config=file) as proxy:
         file.write_text(text_of(kafka_391, LOOSE) + "workers: 2\ndecisions: { directory: elsewhere }\n")
         hang_up(proxy)
@@ -157,8 +154,7 @@ def of_both(proxy):
 
 async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic)
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_391, LOOSE))
+    file = file_for(kafka_391, tmp_path, more=LOOSE)
     async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as before:
         assert await codes(before, topic) == {0}
         file.write_text(text_of(kafka_391, ENFORCE))
@@ -179,8 +175,7 @@ async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(
 
 async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic)
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_391, ENFORCE))
+    file = file_for(kafka_391, tmp_path, more=ENFORCE)
     async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as clients:
         file.write_text(text_of(kafka_391, LOOSE) + "x: y\n")
         hang_up(proxy)
@@ -193,8 +188,7 @@ async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tm
 @pytest.mark.full_only("waits 10 s for a worker that hangs; a wrong file leaves all as they were above")
 async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic)
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(text_of(kafka_391, ENFORCE))
+    file = file_for(kafka_391, tmp_path, more=ENFORCE)
     async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as clients:
         hanging = pids(proxy)[1]
         os.kill(hanging, signal.SIGSTOP)

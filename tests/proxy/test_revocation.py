@@ -8,7 +8,6 @@ import pytest
 import structlog
 from cryptography import x509
 
-from tests.in_process import run_command
 from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
@@ -181,18 +180,6 @@ def test_a_file_that_is_no_list_of_revocations_is_a_mistake(certificates, crl, c
     crl.write_bytes(texts[content])
     with pytest.raises(ConfigError, match=rf"tls.client_crl: {crl} must be a PEM file with lists of revoked"):
         Certificates(config_of([f"{HOST}:9"], listener(certificates, crl)), World().metrics, Clock())
-
-
-def test_a_list_without_authorities_is_a_mistake(tmp_path):
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(
-        "upstream: { bootstrap_servers: [kafka:9092] }\n"
-        "listeners:\n  - bind: 127.0.0.1:9192\n    tls: { certificate: c, key: k, client_crl: r }\n"
-    )
-    ended = run_command("tsproxy", "check", file)
-
-    assert ended.returncode == 2
-    assert "listeners[0].tls.client_ca: is missing: client_crl needs the authorities" in ended.stderr
 
 
 def test_a_list_says_whose_it_is_and_how_long_it_holds(tmp_path_factory):

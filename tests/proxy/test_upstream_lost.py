@@ -36,18 +36,6 @@ async def conversing(cluster):
             await task
 
 
-@pytest.mark.broker
-async def test_a_broker_that_is_gone_or_back_makes_brokers_be_read_at_once():
-    async with KafkaCluster(nodes=[1, 2]) as kafka:
-        told = []
-        node = kafka.node(1)
-        upstream = Upstream((Address(node.host, node.port),), refresh_ms=3_600_000)
-        async with conversing(Cluster(upstream, None, Clock(), told.append)):
-            await until(lambda: told and told[-1].brokers.keys() == {1, 2})
-            await kafka.stop_node(2)  # in good order: the cluster hears of it before the connection ends
-            await until(lambda: told[-1].brokers.keys() == {1})
-
-
 async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minutes():
     clock = MovedClock()
     upstream = Upstream((Address("127.0.0.1", free_ports(1)[0]),), refresh_ms=30_000)

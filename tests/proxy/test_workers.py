@@ -12,6 +12,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 from confluent_kafka import Producer
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from structlog.testing import capture_logs
 
 from tests.full_only import variations
 from tests.kit.client import connections
@@ -26,6 +27,7 @@ from tests.proxy.running import (
     is_answered,
     page,
     pids,
+    send,
     series,
     until_page,
     waiting_consumer,
@@ -34,6 +36,7 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.admin.report import NOTHING, Report
 from tsproxy.proxy.metrics.totals import families_now, rows
+from tsproxy.proxy.workers.worker import _obey
 from tsproxy.testing.proxy import RunningProxy
 
 
@@ -161,8 +164,7 @@ async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_440, top
     accepted = 'tsproxy_records_total{listener="default",reason="",verdict="accepted"}'
     async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
         for _ in range(10):
-            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
-                await producer.send_and_wait(topic, b"x")
+            await send(proxy, topic)
         assert (await series(proxy))[accepted] == 10
         for worker, pid in pids(proxy).items():
             os.kill(pid, signal.SIGKILL)
@@ -261,6 +263,51 @@ async def test_a_worker_counts_as_reloaded_when_it_has_obeyed_and_not_when_it_is
     await obeyed
     await worker.close()
     await heard
+
+
+class Slow:
+    """A proxy whose report takes longer than the supervisor waits."""
+
+    async def report(self):
+        await asyncio.Event().wait()
+
+    def close(self):
+        pass
+
+
+async def test_a_worker_says_that_it_has_heard_an_order_before_it_answers(channels):
+    """A report may take long on a machine that is overloaded. No worker is killed for that."""
+    supervisor, channel = channels
+    supervisor.send({"order": "report", "id": 1})
+    obeying = asyncio.create_task(_obey(channel, Slow()))
+    async with asyncio.timeout(30):
+        assert await anext(supervisor.lines()) == {"event": "heard"}
+    obeying.cancel()
+    await asyncio.gather(obeying, return_exceptions=True)
+
+
+class NoMemory:
+    """A proxy that has no memory for a report."""
+
+    is_closed = False
+
+    async def report(self):
+        raise MemoryError
+
+    def close(self):
+        self.is_closed = True
+
+
+async def test_orders_that_crash_are_logged_and_the_worker_drains(channels):
+    supervisor, channel = channels
+    proxy = NoMemory()
+    supervisor.send({"order": "report", "id": 1})
+    with capture_logs() as logged:
+        async with asyncio.timeout(30):
+            await _obey(channel, proxy)
+    assert proxy.is_closed
+    assert [(each["event"], each["error"]) for each in logged] == [("orders_crashed", "MemoryError")]
+    assert logged[0]["frames"][-1].endswith("report")
 
 
 async def test_a_count_that_a_report_lacks_stays_as_it_was(member):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.config.files import config_of
+from tests.attacks.kept import proxy_in_this_process
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
 from tests.kit.clocks import MovedClock
 from tests.kit.topics import records_of
@@ -17,13 +17,11 @@ from tests.proxy.decision_log.logs import lines
 from tests.proxy.running import FAKETIME, events, faked_by, page, series
 from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.proxy.server import Proxy
 from tsproxy.testing.proxy import RunningProxy
 
 CONFIG = """\
 upstream: {{ bootstrap_servers: ['{servers}'] }}
 listeners: [{{ bind: 127.0.0.1:0 }}]
-admin: {{ bind: 127.0.0.1:0 }}
 policy: {{ limits_from: config, defaults: {{ message.timestamp.after.max.ms: 10m }} }}
 decisions: {{ directory: '{folder}' }}
 clock: {{ max_offset: 2s, when_beyond: audit, probe: {{ topic: '{probe}', every: 100ms }} }}
@@ -37,31 +35,26 @@ async def test_good_records_pass_by_a_wrong_clock_and_bad_ones_are_rejected_by_a
     probe = f"{topic}.probe"
     await kafka_440.create_topic(topic)
     await kafka_440.create_topic(probe, config=APPEND_TIME)
-    clock, announced = MovedClock(by_ms=-HOUR_MS), {}
-    config = config_of(CONFIG.format(servers=kafka_440.bootstrap_servers, folder=tmp_path, probe=probe))
-    proxy = Proxy(config, clock, announced.__setitem__)
-    running = asyncio.create_task(proxy.run())
-    await until(lambda: "started" in announced)
-    client = SimpleNamespace(bootstrap_servers=announced["started"]["listeners"]["default"])
-    admin = announced["started"]["admin"]
+    clock = MovedClock(by_ms=-HOUR_MS)
+    text = CONFIG.format(servers=kafka_440.bootstrap_servers, folder=tmp_path, probe=probe)
+    async with proxy_in_this_process(text, clock=clock) as proxy, asyncio.timeout(60):
+        client = SimpleNamespace(bootstrap_servers=str(proxy._listeners[0].address))
+        admin = SimpleNamespace(admin_address=proxy._admin_address)
 
-    async def answered(ahead_ms, code):
-        while (await sent(client, topic, Clock().now_ms() + ahead_ms))[0] != code:
-            pass
+        async def answered(ahead_ms, code):
+            while (await sent(client, topic, Clock().now_ms() + ahead_ms))[0] != code:
+                pass
 
-    async with asyncio.timeout(60):
         await answered(0, OK)
-        assert "<li>nothing is enforced: this proxy" in (await page(admin, "/"))[1]
-        assert (await page(admin, "/readyz"))[0] == 200
-        shown = await series(SimpleNamespace(admin_address=admin))
+        assert "<li>nothing is enforced: this proxy" in (await page(admin.admin_address, "/"))[1]
+        assert (await page(admin.admin_address, "/readyz"))[0] == 200
+        shown = await series(admin)
         assert shown["tsproxy_enforcement_suspended"] == 1
         assert -3_700 < shown['tsproxy_clock_offset_seconds{broker="1"}'] < -3_500
         clock.by_ms = 0
         await answered(HOUR_MS // 2, BAD)
-        assert (await series(SimpleNamespace(admin_address=admin)))["tsproxy_clock_steps_total"] == 1
+        assert (await series(admin))["tsproxy_clock_steps_total"] == 1
         await answered(0, OK)
-        proxy.stop()
-        await running
     told = [line["facts"] for line in lines(tmp_path) if line.get("kind") == "clock"]
     assert [facts["what"] for facts in told] == ["beyond", "stepped", "within"]
     assert [told[0]["enforced"], told[2]["enforced"]] == [False, True]

@@ -11,19 +11,21 @@ from aiokafka.producer.message_accumulator import BatchBuilder
 
 from tests.config.files import SMALLEST, config_of
 from tests.planted import traces
-from tests.proxy.world import until
+from tests.proxy.world import PATIENCE_S, until
 from tests.session.conversation import NOW_MS, PEER, Session, view_by
 from tests.session.messages import produce
 from tests.wire.batches import batch, record
 from tsproxy.clock import Clock
 from tsproxy.decisions import Privacy
 from tsproxy.decisions.privacy import Redaction
+from tsproxy.model.addresses import Address
 from tsproxy.model.view import SessionLimits
 from tsproxy.proxy.dead_letters import sender as of_sender
 from tsproxy.proxy.dead_letters.drops import DropReason
 from tsproxy.proxy.dead_letters.records import CHUNK_BYTES, chunks_of
 from tsproxy.proxy.dead_letters.sender import REJECTIONS, REST, DeadLetters, Waiting
 from tsproxy.session.effects import EmitDead
+from tsproxy.testing.ports import free_ports
 
 ALICE = replace(PEER, principal="User:alice-planted")
 CONFIG = config_of(SMALLEST + "policy: { defaults: { dead_letters: yes } }\ndead_letters: { topic: d }\n")
@@ -73,6 +75,42 @@ def test_what_waits_is_bounded_by_bytes_and_by_records_and_counts_until_it_is_do
     assert (waiting.bytes, waiting.records) == (2, 2)
     waiting.done()
     assert waiting.put(one, most_bytes, most_records)
+
+
+FOR_EVER_S = 3_600
+
+
+@pytest.fixture
+def sender():
+    nowhere = replace(CONFIG.upstream, bootstrap_servers=(Address("127.0.0.1", free_ports(1)[0]),))
+    return DeadLetters(replace(CONFIG, upstream=nowhere), None, Privacy(), Clock(), lambda: False)
+
+
+async def test_where_nothing_waits_the_end_waits_for_no_broker(sender):
+    sender.start()
+    async with asyncio.timeout(PATIENCE_S):
+        await sender.stop(FOR_EVER_S, asyncio.Event())
+    assert set(sender.drops.counts.values()) == {0}
+
+
+@pytest.mark.parametrize(("patience_s", "is_in_a_hurry"), [(FOR_EVER_S, True), (0, False)])
+async def test_what_waits_at_the_end_is_lost_and_counted(sender, patience_s, is_in_a_hurry):
+    """Who is in a hurry need not wait for it."""
+    sender.start()
+    sender.enqueue(rejected(US))
+    stop_now = asyncio.Event()
+    if is_in_a_hurry:
+        stop_now.set()
+    async with asyncio.timeout(PATIENCE_S):
+        await sender.stop(patience_s, stop_now)
+    assert sender.drops.counts[DropReason.STOPPED] == 1
+
+
+async def test_after_a_reload_without_the_section_nothing_more_is_taken(sender):
+    sender.apply(config_of(SMALLEST))
+    sender.enqueue(rejected(US))
+    assert sender.waiting.first is None
+    assert list(sender.collect()) == []
 
 
 class Broker:

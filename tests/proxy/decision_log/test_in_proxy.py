@@ -4,7 +4,7 @@ import contextlib
 
 from aiokafka import AIOKafkaProducer
 
-from tests.proxy.running import EVERY_SECOND, page, until_page
+from tests.proxy.running import EVERY_SECOND, page, send, until_page
 from tsproxy.testing.proxy import RunningProxy
 
 
@@ -37,8 +37,7 @@ async def test_with_a_full_disk_clients_are_served_and_the_log_is_whole_when_the
         assert (await page(proxy.admin_address, "/readyz?verbose"))[1].startswith(verbose)
         await until_page(proxy, "/", 200, "the decision log cannot be written")
         await until_page(proxy, "/metrics", 200, "tsproxy_decision_log_writable 0.0")
-        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
-            await producer.send_and_wait(topic, b"while the disk is full")
+        await send(proxy, topic, b"while the disk is full")
         ballast.unlink()
         await until_page(proxy, "/metrics", 200, "tsproxy_decision_log_writable 1.0")
         status, verbose = await page(proxy.admin_address, "/readyz?verbose")

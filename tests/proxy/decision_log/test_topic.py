@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from aiokafka import AIOKafkaProducer
 
 from tests.kit.topics import records_of
 from tests.proxy.decision_log.logs import names
-from tests.proxy.running import EVERY_SECOND, page, until_page
+from tests.proxy.running import EVERY_SECOND, page, send, until_page
 from tests.proxy.world import until
 from tsproxy.proxy.decision_log.topic import key_and_headers
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -26,11 +25,6 @@ def proxy_of(kafka, topic, folder, **more):
     return RunningProxy(kafka.bootstrap_servers, decisions=folder, settings=settings)
 
 
-async def produce(proxy, topic):
-    async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
-        await producer.send_and_wait(topic, b"x")
-
-
 def of_boot(lines):
     """Lines by boot and seq; each once, as whoever reads at-least-once has to do."""
     return {(line["proxy"], line["boot"], line["seq"]): line for line in lines}
@@ -40,7 +34,7 @@ async def test_the_topic_holds_every_line_of_the_files_with_cloudevents_headers(
     for name in (topic, f"{topic}-log"):
         await kafka_440.create_topic(name)
     async with proxy_of(kafka_440, topic, tmp_path) as proxy:
-        await produce(proxy, topic)
+        await send(proxy, topic)
         await until_page(proxy, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
 
     records = await sent(kafka_440, f"{topic}-log")
@@ -59,7 +53,7 @@ async def test_a_broker_that_is_down_and_back_gets_all_that_was_written_meanwhil
         for name in (topic, f"{topic}-log"):
             await kafka.create_topic(name)
         async with proxy_of(kafka, topic, tmp_path) as proxy:
-            await produce(proxy, topic)
+            await send(proxy, topic)
             await until_page(proxy, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
             await kafka.kill_node(1)
             written = len(proxy.decisions())
@@ -79,7 +73,7 @@ async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_44
     nobody = {"decisions.topic.bootstrap_servers": f"127.0.0.1:{free_ports(1)[0]}"}
     first = proxy_of(kafka_440, topic, tmp_path, **nobody)
     await first.__aenter__()
-    await produce(first, topic)
+    await send(first, topic)
     await until(lambda: [line for line in first.decisions() if line["event"] == "counters"])
     told = f"warning: the decision log cannot be sent to the topic {topic}-log: "
     await until_page(first, "/readyz?verbose", 200, told)
