@@ -13,7 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import InvalidTimestampError
+
 from tests.deploy.images import Image
+from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
 ENTER = """
@@ -137,6 +142,14 @@ class Container:
             file.write_bytes(content if isinstance(content, bytes) else content.encode())
             os.chown(file, 0, self._user[1])
             file.chmod(0o440)
+
+
+async def assert_judges(proxy, topic):
+    """A good record is stored, and one that is two hours ahead is rejected."""
+    async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+        await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms())
+        with pytest.raises(InvalidTimestampError):
+            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + 7_200_000)
 
 
 class ProxyInContainer(RunningProxy):

@@ -11,7 +11,7 @@ from tests.deploy.chart import TOKEN, configuration, pods, render
 from tests.deploy.commands import ROOT
 from tests.deploy.go_tools import needs_tools
 from tests.deploy.images import needs_root
-from tests.deploy.pods import TOKENS, Container, ProxyInContainer
+from tests.deploy.pods import TOKENS, Container, ProxyInContainer, assert_judges
 from tests.deploy.test_chart import PAGE, example_of
 from tests.e2e import kerberos
 from tests.e2e.issuer import Issuer, cluster_for_tokens
@@ -19,6 +19,7 @@ from tests.proxy.test_admin_access import bearing
 from tests.proxy.test_admin_http import ask as get
 from tests.proxy.world import until
 from tsproxy.clock import Clock
+from tsproxy.testing.client_options import client_context
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -55,13 +56,8 @@ async def test_clients_are_served_and_judged_by_broker_ports(kafka_440, topic, t
     objects = render(tmp_path, values(kafka_440, free_ports(4)))
     file = configuration(tmp_path, objects, certificates)
     await kafka_440.create_topic(topic)
-    async with (
-        RunningProxy(config=file, decisions=tmp_path / "log") as proxy,
-        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
-    ):
-        await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms())
-        with pytest.raises(InvalidTimestampError):
-            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + 2 * HOUR_MS)
+    async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:
+        await assert_judges(proxy, topic)
 
 
 async def test_probes_need_no_token_and_scrapes_do(kafka_440, tmp_path, certificates):
@@ -166,8 +162,7 @@ async def test_a_list_of_revoked_certificates_that_is_mounted_keeps_a_client_out
     }
     async with started(proxy_image, tmp_path, kafka_440, "Revoked certificates", made, {}) as proxy:
         for identity, is_let_in in ((good, True), (bad, False)):
-            context = ssl.create_default_context(cafile=certificates.certificate)
-            context.load_cert_chain(identity.certificate, identity.key)
+            context = client_context(certificates.certificate, identity)
             options = {"security_protocol": "SSL", "ssl_context": context}
             producer = AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, **options)
             if is_let_in:

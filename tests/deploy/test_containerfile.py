@@ -16,7 +16,7 @@ from tests.deploy.commands import DEPLOY, ROOT, assert_is_known
 from tests.deploy.containerfile import read_containerfile, stages
 from tests.deploy.go_tools import CACHE, needs_tools
 from tests.deploy.kubernetes_schemas import wheel
-from tests.proxy.test_admin_access import tls_of
+from tests.proxy.proxy_listeners import tls_of
 from tsproxy.config import load, read_yaml
 from tsproxy.config.settings import AdminSettings
 from tsproxy.model.addresses import Address

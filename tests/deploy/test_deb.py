@@ -8,18 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import InvalidTimestampError
 
 from deploy.release.agreement import Commit, version_of
 from deploy.release.debian import build_deb
 from tests.deploy.commands import ROOT, output_of
 from tests.deploy.go_tools import CACHE, needs_tools
 from tests.deploy.images import Image, needs_root
-from tests.deploy.pods import Container, ProxyInContainer
+from tests.deploy.pods import Container, ProxyInContainer, assert_judges
 from tests.deploy.test_systemd import read_unit
 from tests.test_wheel import install
-from tsproxy.clock import Clock
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 SUITES = {"3.11": "bookworm", "3.13": "trixie"}
@@ -129,13 +126,8 @@ async def test_the_package_installs_in_a_clean_root_and_serves_as_the_unit_says(
     }
     pod = {"securityContext": {"runAsUser": uid, "runAsGroup": gid}, "containers": [container]}
     image = Image(root, {"Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]})
-    async with (
-        ProxyInContainer(Container(image, pod, tmp_path)) as proxy,
-        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
-    ):
-        await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms())
-        with pytest.raises(InvalidTimestampError):
-            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + 7_200_000)
+    async with ProxyInContainer(Container(image, pod, tmp_path)) as proxy:
+        await assert_judges(proxy, topic)
     assert {line["event"] for line in proxy.log} & {"native_code_missing", "not_json"} == set()
 
 

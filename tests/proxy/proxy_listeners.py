@@ -10,8 +10,10 @@ from tests.proxy.world import World, until
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
+from tsproxy.config.settings import ListenerTls
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.listener import ProxyListener
+from tsproxy.tls.contexts import server_context
 
 HOST = "127.0.0.1"
 
@@ -20,6 +22,13 @@ def config_of(upstreams, listener="{ bind: '127.0.0.1:0' }", limits="{}"):
     servers = ", ".join(f"'{each}'" for each in upstreams)
     text = f"upstream: {{ bootstrap_servers: [{servers}] }}\nlisteners: [{listener}]\nlimits: {limits}\n"
     return load(parse_yaml(text, "test"), {})
+
+
+def tls_of(identity, client_ca=None, client_auth="none"):
+    """The context of a server, for whoever asks."""
+    files = {"certificate": identity.certificate, "key": identity.key, "client_ca": client_ca}
+    context = server_context(ListenerTls(**files, client_auth=client_auth))
+    return lambda: context
 
 
 def facts_of(brokers):

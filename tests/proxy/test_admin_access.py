@@ -4,24 +4,24 @@ import base64
 import contextlib
 import shutil
 import socket
-import ssl
 from http import HTTPStatus
 
 import pytest
 
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
+from tests.proxy.proxy_listeners import tls_of
 from tests.proxy.running import EITHER, events, file_for, one_process
 from tests.proxy.test_admin_http import ask
 from tests.proxy.test_certificates import shown_by
 from tests.proxy.world import until
-from tsproxy.config.settings import AdminSettings, Secret, ServerTls
+from tsproxy.config.settings import AdminSettings, Secret
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin import http as admin_http
 from tsproxy.proxy.admin import places
 from tsproxy.proxy.admin.http import AdminHttp, Answer
+from tsproxy.testing.client_options import client_context
 from tsproxy.testing.proxy import RunningProxy
-from tsproxy.tls.contexts import server_context
 
 TOKEN = "3f1c-planted-secret"
 PLANTED = {"token": TOKEN}
@@ -89,17 +89,11 @@ async def test_without_a_token_everybody_reads_and_any_credentials_are_passed_ov
     assert (await ask(address, "/config", *bearing("Bearer other")))[0] == 200
 
 
-def tls_of(identity, authority=None):
-    ca = {"client_ca": authority.certificate, "client_auth": "required"} if authority else {}
-    context = server_context(ServerTls(certificate=identity.certificate, key=identity.key, **ca))
-    return lambda: context
-
-
 @on_both_loops
 async def test_pages_come_over_tls_and_a_plain_reader_gets_none(certificates):
     server = AdminHttp(PAGES, AdminSettings, tls_of(certificates.issue("admin")))
     address = server.start(Address("127.0.0.1", 0))
-    client = ssl.create_default_context(cafile=certificates.certificate)
+    client = client_context(certificates.certificate)
 
     assert (await ask(address, "/config", tls=client))[::2] == (200, "the configuration\n")
     assert (await ask(address, "/config"))[0] == 0
@@ -108,13 +102,12 @@ async def test_pages_come_over_tls_and_a_plain_reader_gets_none(certificates):
 
 
 async def test_with_authorities_only_a_reader_with_a_certificate_gets_pages(serve, certificates):
-    address = serve(PAGES, tls=tls_of(certificates.issue("admin"), certificates))
-    client = ssl.create_default_context(cafile=certificates.certificate)
+    address = serve(PAGES, tls=tls_of(certificates.issue("admin"), certificates.certificate, "required"))
+    client = client_context(certificates.certificate)
     with contextlib.suppress(OSError):
         assert (await ask(address, "/config", tls=client))[0] == 0
 
-    identity = certificates.issue("prometheus")
-    client.load_cert_chain(identity.certificate, identity.key)
+    client = client_context(certificates.certificate, certificates.issue("prometheus"))
     assert (await ask(address, "/config", tls=client))[0] == 200
 
 
@@ -123,7 +116,7 @@ async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, c
     monkeypatch.setattr(admin_http, "REQUEST_TIMEOUT_S", 0.2)
     address = serve(PAGES, tls=tls_of(certificates.issue("admin")))
     silent = [socket.create_connection((address.host, address.port)) for _ in range(5)]
-    client = ssl.create_default_context(cafile=certificates.certificate)
+    client = client_context(certificates.certificate)
 
     async def is_served():
         try:
@@ -149,7 +142,7 @@ async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token
 
     put("first")
     settings = {"admin.tls.certificate": certificate, "admin.tls.key": key, "admin.token": "${ADMIN}"}
-    client = ssl.create_default_context(cafile=certificates.certificate)
+    client = client_context(certificates.certificate)
     async with RunningProxy(
         kafka_440.bootstrap_servers, arguments=arguments, settings=settings, environment={"ADMIN": TOKEN}
     ) as proxy:

@@ -24,6 +24,7 @@ from tsproxy.config.settings import UpstreamTls
 from tsproxy.proxy.reload import certificates as reload_certificates
 from tsproxy.proxy.reload.certificates import UNUSABLE_GRACE_S, Certificates, Unusable, use_changed_files
 from tsproxy.testing.certificates import CertificateAuthority
+from tsproxy.testing.client_options import client_context
 from tsproxy.tls.contexts import server_context
 
 DAY = timedelta(days=1)
@@ -101,7 +102,7 @@ async def shown_by(address, client_tls):
 
 @pytest.fixture
 def client_tls(certificates):
-    return ssl.create_default_context(cafile=certificates.certificate)
+    return client_context(certificates.certificate)
 
 
 def everywhere(files, listener):
@@ -201,9 +202,7 @@ async def test_authorities_that_are_taken_out_are_no_longer_trusted(certificates
     async with watched_front(files.listener(mutual=True), world) as (address, watched):
         clients = {}
         for name, authority in (("old", certificates), ("new", other)):
-            identity = authority.issue(f"client-{name}")
-            clients[name] = ssl.create_default_context(cafile=certificates.certificate)
-            clients[name].load_cert_chain(identity.certificate, identity.key)
+            clients[name] = client_context(certificates.certificate, authority.issue(f"client-{name}"))
         assert await ask(address, clients["old"]) == answer(5)
         before = watched.tls()
         files.trust(other)

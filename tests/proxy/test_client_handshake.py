@@ -20,6 +20,7 @@ from tsproxy.model.view import Endpoint
 from tsproxy.proxy.connections.client_handshake import _exactly
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.reload.certificates import Sources
+from tsproxy.testing.client_options import client_context
 
 HOSTS = ["localhost", "kafka.test", "*.kafka.test"]
 
@@ -40,11 +41,7 @@ def tls_front(broker, identity, world, *, more="", brokers="", ca=None):
 
 
 def client_of(certificates, name=None):
-    context = ssl.create_default_context(cafile=certificates.certificate)
-    if name is not None:
-        identity = certificates.issue(name)
-        context.load_cert_chain(identity.certificate, identity.key)
-    return context
+    return client_context(certificates.certificate, name and certificates.issue(name))
 
 
 BY_HOST = ", brokers: { host: 'B{node_id}.kafka.test' }"

@@ -9,12 +9,22 @@ import pytest
 from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import HOST, ask, config_of, connections, echoing_broker, front_of, serving
+from tests.proxy.proxy_listeners import (
+    HOST,
+    ask,
+    config_of,
+    connections,
+    echoing_broker,
+    front_of,
+    serving,
+    tls_of,
+)
 from tests.proxy.world import World, until
-from tsproxy.config.settings import ListenerTls, UpstreamTls
+from tsproxy.config.settings import UpstreamTls
 from tsproxy.model.addresses import Address
 from tsproxy.testing.certificates import CertificateAuthority
-from tsproxy.tls.contexts import server_context, upstream_context
+from tsproxy.testing.client_options import client_context
+from tsproxy.tls.contexts import upstream_context
 
 
 @pytest.fixture(scope="module")
@@ -24,16 +34,7 @@ def server_identity(certificates):
 
 @pytest.fixture(scope="module")
 def client_tls(certificates):
-    return ssl.create_default_context(cafile=certificates.certificate)
-
-
-def tls_of(identity, client_ca=None, client_auth="none"):
-    context = server_context(
-        ListenerTls(
-            certificate=identity.certificate, key=identity.key, client_ca=client_ca, client_auth=client_auth
-        )
-    )
-    return lambda: context
+    return client_context(certificates.certificate)
 
 
 def to_brokers(certificates, identity=None):
@@ -142,16 +143,14 @@ async def test_where_certificates_are_required_only_clients_with_one_are_let_in(
     world = World()
     tls = tls_of(server_identity, certificates.certificate, "required")
     async with serving(world, tls=tls) as proxy_listener:
-        without = ssl.create_default_context(cafile=certificates.certificate)
+        without = client_context(certificates.certificate)
         # TLS 1.3 clients learn of it after the handshake, at their first read.
         with contextlib.suppress(ssl.SSLError, ConnectionError):
             assert await ask(proxy_listener.address, without) == b""
         [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
         assert "showed no certificate" in line["error"]
 
-        identity = certificates.issue("client-of-listeners")
-        shown = ssl.create_default_context(cafile=certificates.certificate)
-        shown.load_cert_chain(identity.certificate, identity.key)
+        shown = client_context(certificates.certificate, certificates.issue("client-of-listeners"))
         assert await ask(proxy_listener.address, shown) == answer(5)
 
 

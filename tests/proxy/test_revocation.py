@@ -19,6 +19,7 @@ from tsproxy.clock import Clock
 from tsproxy.config import ConfigError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.testing.certificates import CertificateAuthority
+from tsproxy.testing.client_options import client_context
 from tsproxy.tls.x509 import read_crls
 from tsproxy.wire.primitives import DecodeError
 
@@ -44,9 +45,7 @@ def listener(certificates, crl, bind=f"{HOST}:0"):
 
 def client(certificates, name):
     identity = certificates.issue(name)
-    context = ssl.create_default_context(cafile=certificates.certificate)
-    context.load_cert_chain(identity.certificate, identity.key)
-    return identity, context
+    return identity, client_context(certificates.certificate, identity)
 
 
 async def is_let_in(address, context):
@@ -102,9 +101,8 @@ async def test_an_authority_without_a_list_lets_nobody_in_and_says_so(certificat
     both = tmp_path / "both.pem"
     both.write_bytes(certificates.certificate.read_bytes() + unlisted.certificate.read_bytes())
     text = listener(certificates, crl).replace(str(certificates.certificate), str(both))
-    contexts = [client(certificates, "listed")[1], client(certificates, "trusts")[1]]
-    identity = unlisted.issue("of-the-unlisted")
-    contexts[1].load_cert_chain(identity.certificate, identity.key)
+    issued = (certificates.issue("listed"), unlisted.issue("of-the-unlisted"))
+    contexts = [client_context(certificates.certificate, identity) for identity in issued]
     world = World()
     async with watched_front(text, world) as (address, _):
         assert [await is_let_in(address, each) for each in contexts] == [True, False]
@@ -155,8 +153,7 @@ async def test_the_authorities_above_the_clients_own_are_not_looked_up(certifica
     contexts = {}
     for name in ("kept", "revoked"):
         identity = below.issue(name)
-        contexts[name] = ssl.create_default_context(cafile=certificates.certificate)
-        contexts[name].load_cert_chain(identity.certificate, identity.key)
+        contexts[name] = client_context(certificates.certificate, identity)
         crl.write_bytes(below.revocations(identity))
     text = listener(certificates, crl).replace(str(certificates.certificate), str(tmp_path / "both.pem"))
     async with watched_front(text) as (address, watched):

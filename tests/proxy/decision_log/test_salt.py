@@ -16,12 +16,8 @@ def hashing(folder, **more):
     return replace(settings_of(folder), **({"addresses": Redaction.HASH} | more))
 
 
-def test_where_nothing_is_hashed_there_is_none(tmp_path):
+def test_where_nothing_is_hashed_there_is_none_and_a_configured_one_is_taken(tmp_path):
     assert salt_of(settings_of(tmp_path)) == b""
-    assert names(tmp_path) == []
-
-
-def test_a_configured_one_is_taken(tmp_path):
     assert salt_of(hashing(tmp_path, salt=Secret("pepper"))) == b"pepper"
     assert names(tmp_path) == []
 
