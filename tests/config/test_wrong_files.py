@@ -77,16 +77,17 @@ def test_all_problems_are_told_at_once():
     ]
 
 
-def test_a_file_that_is_not_there_is_told_without_a_traceback(tmp_path):
-    with pytest.raises(ConfigError, match=r"absent.yaml: cannot be read: No such file"):
-        read_yaml(tmp_path / "absent.yaml")
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(None, "cannot be read: No such file"), (b"a: \xff\n", "is not UTF-8 text: byte 3")],
+    ids=["not there", "not text"],
+)
+def test_a_file_that_cannot_be_read_is_told_without_a_traceback(tmp_path, content, told):
+    if content is not None:
+        (tmp_path / "odd.yaml").write_bytes(content)
 
-
-def test_a_file_that_is_not_text_is_told(tmp_path):
-    (tmp_path / "binary.yaml").write_bytes(b"a: \xff\n")
-
-    with pytest.raises(ConfigError, match=r"binary.yaml: is not UTF-8 text: byte 3"):
-        read_yaml(tmp_path / "binary.yaml")
+    with pytest.raises(ConfigError, match=f"odd.yaml: {told}"):
+        read_yaml(tmp_path / "odd.yaml")
 
 
 def test_what_a_variable_held_is_not_repeated_in_the_problem():

@@ -39,18 +39,15 @@ def problem(certificate, key, client_ca=None, client_auth=ClientAuth.NONE, passw
     return str(caught.value)
 
 
-def test_tls_below_1_2_is_not_spoken(identity):
-    context = server_context(ListenerTls(certificate=identity.certificate, key=identity.key))
+@pytest.mark.parametrize(
+    ("asked", "spoken"),
+    [({}, ssl.TLSVersion.TLSv1_2), ({"min_version": TlsVersion.V1_3}, ssl.TLSVersion.TLSv1_3)],
+)
+def test_tls_below_1_2_is_not_spoken_and_1_3_alone_can_be_asked_for(identity, certificates, asked, spoken):
+    tls = ListenerTls(certificate=identity.certificate, key=identity.key, **asked)
 
-    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
-
-
-def test_tls_1_3_alone_can_be_asked_for(identity, certificates):
-    tls = ListenerTls(certificate=identity.certificate, key=identity.key, min_version=TlsVersion.V1_3)
-    upstream = UpstreamTls(certificates.certificate, min_version=TlsVersion.V1_3)
-
-    assert server_context(tls).minimum_version is ssl.TLSVersion.TLSv1_3
-    assert upstream_context(upstream).minimum_version is ssl.TLSVersion.TLSv1_3
+    assert server_context(tls).minimum_version is spoken
+    assert upstream_context(UpstreamTls(certificates.certificate, **asked)).minimum_version is spoken
 
 
 def test_brokers_host_names_are_checked(certificates):
@@ -58,7 +55,6 @@ def test_brokers_host_names_are_checked(certificates):
 
     assert context.check_hostname
     assert context.verify_mode is ssl.CERT_REQUIRED
-    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
 
 
 def test_authorities_of_the_system_are_not_trusted_beside_those_of_the_file(

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 import structlog
 
 from tests.config.files import SMALLEST, config_of
@@ -35,29 +36,25 @@ def told(waivers):
     return [line["event"] for line in lines]
 
 
-def test_until_a_week_before_it_is_only_counted_down():
-    waivers, clock, metrics = waivers_at(UNTIL_MS - 8 * DAY_MS)
-    assert told(waivers) == []
-    assert rendered(metrics)[SERIES] == 8 * 86_400
-    clock.ms = UNTIL_MS - 7 * DAY_MS
-    assert told(waivers) == ["waiver_ends_soon"]
+SOON, OVER = ["waiver_ends_soon"], ["waiver_ended"]
+LIVES = {
+    "until a week before it is only counted down": [(-8 * DAY_MS, []), (-7 * DAY_MS, SOON)],
+    "in the last week it is told of once a day": [
+        *((-5 * DAY_MS, events) for events in (SOON, [])),
+        *((-4 * DAY_MS, events) for events in (SOON, [])),
+    ],
+    "its end is told once": [(-HOUR_MS, SOON), (0, OVER), (0, []), (2 * DAY_MS, [])],
+}
+"""When somebody looks, counted from the end of the waiver, and what is told then."""
 
 
-def test_in_the_last_week_it_is_told_of_once_a_day():
-    waivers, clock, _ = waivers_at(UNTIL_MS - 5 * DAY_MS)
-    assert (told(waivers), told(waivers)) == (["waiver_ends_soon"], [])
-    clock.ms += DAY_MS
-    assert (told(waivers), told(waivers)) == (["waiver_ends_soon"], [])
-
-
-def test_its_end_is_told_once_whatever_was_told_before():
-    waivers, clock, metrics = waivers_at(UNTIL_MS - HOUR_MS)
-    assert told(waivers) == ["waiver_ends_soon"]
-    clock.ms = UNTIL_MS
-    assert (told(waivers), told(waivers)) == (["waiver_ended"], [])
-    clock.ms += 2 * DAY_MS
-    assert told(waivers) == []
-    assert rendered(metrics)[SERIES] == -2 * 86_400
+@pytest.mark.parametrize("looks", LIVES.values(), ids=LIVES)
+def test_the_end_of_a_waiver_is_counted_down_and_told_in_time(looks):
+    waivers, clock, metrics = waivers_at(UNTIL_MS)
+    for at_ms, events in looks:
+        clock.ms = UNTIL_MS + at_ms
+        assert told(waivers) == events
+        assert rendered(metrics)[SERIES] == -at_ms / 1000
 
 
 def test_who_answers_for_it_is_named():
