@@ -1,5 +1,7 @@
 """IPv4 and IPv6 on the same ports: a listener for each."""
 
+from contextlib import nullcontext
+
 import pytest
 from aiokafka import AIOKafkaProducer
 
@@ -40,29 +42,20 @@ async def test_clients_reach_the_same_ports_over_ipv4_and_over_ipv6(kafka_440, t
 
 
 @pytest.mark.parametrize(
-    "binds",
+    ("one", "other", "meet"),
     [
-        ("0.0.0.0:9192", "[::]:9192"),
-        ("127.0.0.1:9192", "[::]:9192"),
-        ("127.0.0.1:9192", "[::1]:9192"),
-        ("0.0.0.0:9192", "[2001:db8::1]:9192"),
+        ("0.0.0.0:9192", "[::]:9192", False),
+        ("127.0.0.1:9192", "[::]:9192", False),
+        ("127.0.0.1:9192", "[::1]:9192", False),
+        ("0.0.0.0:9192", "[2001:db8::1]:9192", False),
+        ("0.0.0.0:9192", "127.0.0.1:9192", True),
+        ("[::]:9192", "[::1]:9192", True),
+        ("[::]:9192", "[0::0]:9192", True),
+        ("[::]:9192", "kafka.example.com:9192", True),
+        ("0.0.0.0:9192", "kafka.example.com:9192", True),
     ],
 )
-def test_each_family_has_ports_of_its_own(binds):
-    assert len(load(parse_yaml(listeners(*binds), "test"), {}).listeners) == 2
-
-
-@pytest.mark.parametrize(
-    "binds",
-    [
-        ("0.0.0.0:9192", "127.0.0.1:9192"),
-        ("[::]:9192", "[::1]:9192"),
-        ("[::]:9192", "[0::0]:9192"),
-        ("[::]:9192", "kafka.example.com:9192"),
-        ("0.0.0.0:9192", "kafka.example.com:9192"),
-    ],
-)
-def test_within_a_family_an_address_and_any_address_meet(binds):
-    """So may a name, which leads to whatever the system says."""
-    with pytest.raises(ConfigError, match=r"takes ports? of "):
-        load(parse_yaml(listeners(*binds), "test"), {})
+def test_an_address_and_any_address_meet_within_a_family_alone(one, other, meet):
+    """A name may meet both: it leads to whatever the system says."""
+    with pytest.raises(ConfigError, match=r"takes ports? of ") if meet else nullcontext():
+        load(parse_yaml(listeners(one, other), "test"), {})

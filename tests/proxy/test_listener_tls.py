@@ -62,12 +62,6 @@ async def both_sides(certificates, identity, answer_bytes=100):
 
 
 @on_both_loops
-async def test_tls_on_both_sides_passes_the_same_bytes(certificates, server_identity, client_tls):
-    async with both_sides(certificates, server_identity) as proxy_listener:
-        assert await ask(proxy_listener.address, client_tls) == answer(5)
-
-
-@on_both_loops
 async def test_large_frames_pass_through_tls_on_both_sides_whole(certificates, server_identity, client_tls):
     async with (
         both_sides(certificates, server_identity) as proxy_listener,

@@ -4,7 +4,7 @@ import pytest
 
 from tests.config.files import SMALLEST, config_of
 from tsproxy.proxy.admin import live
-from tsproxy.proxy.admin.report import NOTHING, Report
+from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.admin.troubles import troubles
 from tsproxy.proxy.metrics.catalogue import (
     CERTIFICATE_EXPIRY,
@@ -65,10 +65,6 @@ def test_a_certificate_that_is_over_is_the_cause_of_failed_handshakes(setting, l
     assert (f"fail: a certificate of {setting} has expired. Renew it" in said["public"]) is is_known
     assert ("alert certificate unknown" in said["public"]) is not is_known
     assert "alert certificate unknown" in said["publi"]
-
-
-def test_a_proxy_without_problems_has_none():
-    assert troubles(NOTHING) == []
 
 
 def test_the_page_begins_with_what_clients_suffer():
