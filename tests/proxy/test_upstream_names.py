@@ -30,7 +30,7 @@ class Names:
 
 @pytest.fixture
 async def broker():
-    """Where a server that answers is, by its name."""
+    """The address of a server that answers, by its name."""
     async with ScriptedBroker() as server:
         yield [Address("broker", server.port)]
 

@@ -95,7 +95,7 @@ async def test_where_nothing_waits_the_end_waits_for_no_broker(sender):
 
 @pytest.mark.parametrize(("patience_s", "is_in_a_hurry"), [(FOR_EVER_S, True), (0, False)])
 async def test_what_waits_at_the_end_is_lost_and_counted(sender, patience_s, is_in_a_hurry):
-    """Who is in a hurry need not wait for it."""
+    """Somebody in a hurry need not wait for it."""
     sender.start()
     sender.enqueue(rejected(US))
     stop_now = asyncio.Event()
@@ -160,7 +160,7 @@ async def sending(monkeypatch, broker):
     ],
 )
 async def test_a_batch_that_cannot_be_copied_is_counted_and_never_waits(dead, reason):
-    """What clients send to the dead letter topic itself is not copied into it."""
+    """Batches for the dead letter topic itself are not copied into it."""
     letters = DeadLetters(CONFIG, None, Privacy(), Clock(), lambda: False)
     letters.enqueue(dead)
     assert {name: count for name, count in letters.drops.counts.items() if count} == {reason: 2}
