@@ -125,7 +125,7 @@ TOGETHER = {
     "what is told in our place stands in while no broker is known": ((), NEW, {}, {"after_max_ms": HOUR_MS}),
     "and no longer": ((), NEW, {1: OLD}, {"after_max_ms": None}),
 }
-"""What a topic sets, what a broker told in our place, what brokers give, and the limits of all together."""
+"""Settings of a topic, of a broker told in our place, and by brokers, and the limits of all together."""
 
 
 @pytest.mark.parametrize(("overrides", "ours", "by_node", "limits"), TOGETHER.values(), ids=TOGETHER)

@@ -93,7 +93,7 @@ TIMED = {
     "an unknown request": ([asks(90, 9_999)], []),
     "the beginning of TLS": ([asks(90, 0x1603)], []),
 }
-"""What happens once the watch is armed, and the times that are told."""
+"""The steps once the watch is armed, and the times that are told."""
 
 
 @pytest.mark.parametrize(("steps", "times"), TIMED.values(), ids=TIMED)
