@@ -11,25 +11,23 @@ from spark_reports.render import html
 from tests.spark_reports import browser, reports
 from tests.spark_reports.pure.test_teams import folder
 
-_DARK = "--blink-settings=preferredColorScheme=0"
-_SHOTS = {
-    "report-1280.png": ("--window-size=1280,760",),
-    "report-dark.png": ("--window-size=1280,760", _DARK),
-    "report-400.png": ("--window-size=400,900",),
-}
-
 
 def main(place):
     report = reports.complete()
     page = html.render(report)
     team = folder(report, "Payments")["2026-11-20.html"].replace("<details", "<details open")
-    shots = [(name, page, options) for name, options in _SHOTS.items()]
-    for name, text, options in [*shots, ("report-team.png", team, ("--window-size=1280,860",))]:
-        with tempfile.TemporaryDirectory() as profile:
-            browser.run(Path(profile), text, *options, f"--screenshot={Path(place, name).resolve()}")
-    with tempfile.TemporaryDirectory() as profile:
-        path = Path(place, "report-print.pdf").resolve()
-        browser.run(Path(profile), page, "--no-pdf-header-footer", f"--print-to-pdf={path}")
+    shots = (
+        ("report-1280.png", page, (1280, 760), "light"),
+        ("report-dark.png", page, (1280, 760), "dark"),
+        ("report-400.png", page, (400, 900), "light"),
+        ("report-team.png", team, (1280, 860), "light"),
+    )
+    with tempfile.TemporaryDirectory() as profile, browser.started(Path(profile)) as tab:
+        for name, text, size, scheme in shots:
+            tab.show(text, size, scheme=scheme)
+            Path(place, name).write_bytes(tab.picture())
+        tab.show(page, media="")
+        Path(place, "report-print.pdf").write_bytes(tab.printed())
 
 
 if __name__ == "__main__":

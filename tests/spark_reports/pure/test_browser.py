@@ -1,11 +1,13 @@
-"""report.html in a real Chromium: nothing in it runs, and everybody can use it."""
+"""The pages in a real Chromium: nothing in them runs, and everybody can use them, by keyboard, too."""
 
 import pytest
 
 from spark_reports.render import html, index, pages
-from spark_reports.report import links
+from spark_reports.render.places import producer_id
+from spark_reports.report import links, teams
 from tests.full_only import variations
 from tests.spark_reports import browser, reports
+from tests.spark_reports.browser import NARROW, WIDE
 from tests.spark_reports.pure.test_teams import folder
 
 pytestmark = [
@@ -13,100 +15,113 @@ pytestmark = [
     pytest.mark.timeout(1_800),  # the first start of a browser on a busy machine
     pytest.mark.skipif(browser.chromium() is None, reason="needs Chromium: apt-get install chromium"),
 ]
-
-WIDE, NARROW, DARK = (
-    "--window-size=1280,1000",
-    "--window-size=400,900",
-    "--blink-settings=preferredColorScheme=0",
-)
 EACH_SIZE = pytest.mark.parametrize(
     "size",
     variations(
         "a narrow window is the harder one; other tests have a wide one", [WIDE, NARROW], but=[NARROW]
     ),
 )
+HOSTILE = " ".join(reports.HOSTILE)
+"""All hostile text is on one page, so that one text may close an element that another one opens."""
 
 
-def opened(report):
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory):
+    with browser.started(tmp_path_factory.mktemp("pages")) as made:
+        yield made
+
+
+def a_week_of(**changed):
+    return index.render(reports.week(**{f"d{number}": changed for number in range(13, 21)}))
+
+
+def opened(page):
     """The page with all its lines and sections open: a browser lays out nothing of a closed one."""
-    return html.render(report).replace("<details", "<details open")
+    return page.replace("<details", "<details open")
 
 
-def test_hostile_text_is_shown_and_not_run(tmp_path):
-    """All hostile text is on one page, so that one text may close an element that another one opens."""
-    page = html.render(reports.hostile(" ".join(reports.HOSTILE)))
-    assert browser.obeyed(tmp_path, page) is None
+def of_team_or_topic(name):
+    report = reports.complete()
+    return opened((folder(report, "Payments") | dict(pages.pages(report)))[name])
 
 
-def test_a_page_that_did_run_a_script_would_be_noticed(tmp_path):
-    page = html.render(reports.fixed()).replace("</body>", "<script>alert(1)</script></body>")
-    assert browser.obeyed(tmp_path, page) == "alert"
+@pytest.mark.parametrize(
+    ("page", "function"),
+    [
+        (html.render(reports.hostile(HOSTILE)), None),
+        (a_week_of(cause=HOSTILE, page=HOSTILE), None),  # the files of a rollup may come from anywhere, too
+        (html.render(reports.fixed()).replace("</body>", "<script>alert(1)</script></body>"), "alert"),
+    ],
+    ids=["page", "index", "a page that does run a script"],
+)
+def test_hostile_text_is_shown_and_not_run(tab, page, function):
+    assert tab.obeyed(page) == function
+
+
+NAMES = ("2026-11-20.html", "index.html", links.page("orders"))
+WIDTHS = {
+    "page": opened(html.render(reports.hostile("n" * 160))),
+    "index": a_week_of(cause="n" * 160, page="n" * 160 + "/report.html"),
+    **{name: of_team_or_topic(name) for name in NAMES},
+}
 
 
 @EACH_SIZE
-def test_a_long_name_without_a_break_makes_no_page_wider_than_its_window(tmp_path, size):
-    page_width, window_width = browser.width(tmp_path, opened(reports.hostile("n" * 160)), size)
+@pytest.mark.parametrize("page", WIDTHS.values(), ids=WIDTHS)
+def test_a_long_name_without_a_break_makes_no_page_wider_than_its_window(tab, page, size):
+    tab.show(page, size)
+    page_width, window_width = tab.widths()
     assert page_width <= window_width
 
 
+FACTS = reports.week(d14=None, d17={"state": "incomplete"}, d18={"state": "not_over", "records": 0})
+JUDGED = {
+    "page": opened(html.render(reports.complete())),
+    "index": index.render(FACTS),
+    **{name: of_team_or_topic(name) for name in NAMES},
+    "empty": opened(html.render(reports.empty())),
+}
+
+
 @pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
-@EACH_SIZE
 @pytest.mark.parametrize(
-    "report",
-    variations(
-        "an empty report has a part of what a complete one has",
-        [reports.complete, reports.empty],
-        but=[reports.complete],
-    ),
+    "shown",
+    [
+        *((name, NARROW, {}) for name in JUDGED if name != "empty"),
+        *((name, WIDE, {"scheme": "dark"}) for name in ("page", "index")),
+        ("page", WIDE, {"media": "print"}),
+        *variations(
+            "a narrow window is the harder one, and an empty report has a part of what a complete one has",
+            [*((name, WIDE, {}) for name in JUDGED), ("empty", NARROW, {})],
+            but=[],
+        ),
+    ],
+    ids=str,
 )
-def test_axe_core_finds_nothing_wrong(tmp_path, report, size):
-    assert browser.complaints(tmp_path, opened(report()), size) == []
+def test_axe_core_finds_nothing_wrong(tab, shown):
+    name, size, look = shown
+    tab.show(JUDGED[name], size, **look)
+    assert tab.complaints() == []
 
 
-@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
-def test_axe_core_finds_nothing_wrong_in_the_dark(tmp_path):
-    page = opened(reports.complete())
-    assert browser.complaints(tmp_path, page, WIDE, DARK) == []
-
-
-@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
-def test_axe_core_finds_nothing_wrong_on_paper(tmp_path):
-    page = html.render(reports.complete()).replace("@media print", "@media all")
-    assert browser.complaints(tmp_path, page, WIDE) == []
-
-
-@pytest.mark.parametrize(
-    ("size", "height"), [("--window-size=1280,760", 760), ("--window-size=400,900", 900)]
-)
-def test_the_first_screen_has_the_state_whom_to_talk_to_and_pictures_of_day_and_week(tmp_path, size, height):
+@pytest.mark.parametrize("size", [(1280, 760), NARROW])
+def test_the_first_screen_has_the_state_whom_to_talk_to_and_pictures_of_day_and_week(tab, size):
     """The first producer was once at 1,295 px, and at 1,900 px on a phone."""
     parts = ["h1", ".proof", ".talk tbody tr:nth-child(3)", ".by-hour", ".week"]
-    found = browser.bottoms(tmp_path, html.render(reports.complete()), parts, size)
-    assert found[0] < found[1] < found[2] < found[3]
-    assert 0 < max(found) <= height, dict(zip(parts, found, strict=True))
+    tab.show(html.render(reports.complete()), size)
+    bottoms = tab.bottoms(parts)
+    assert bottoms[0] < bottoms[1] < bottoms[2] < bottoms[3]
+    assert 0 < max(bottoms) <= size[1], dict(zip(parts, bottoms, strict=True))
 
 
-def test_the_producers_to_talk_to_stand_on_the_first_page_of_paper(tmp_path):
+def test_the_producers_to_talk_to_stand_on_the_first_page_of_paper(tab):
     """A4 without its margins, in CSS pixels. The first page once had the head alone."""
-    page = html.render(reports.complete()).replace("@media screen", "@media speech")
-    page = page.replace("@media print", "@media all")
-    [last] = browser.bottoms(tmp_path, page, [".talk tbody tr:last-child"], "--window-size=688,1016")
+    tab.show(html.render(reports.complete()), (688, 1016), media="print")
+    [last] = tab.bottoms([".talk tbody tr:last-child"])
     assert 0 < last <= 1016
 
 
-@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
-@EACH_SIZE
-@pytest.mark.parametrize("name", ["2026-11-20.html", "index.html", links.page("orders")])
-def test_axe_core_finds_nothing_wrong_in_the_pages_of_teams_and_topics(tmp_path, name, size):
-    report = reports.complete()
-    found = folder(report, "Payments") | dict(pages.pages(report))
-    page = found[name].replace("<details", "<details open")
-    assert browser.complaints(tmp_path, page, size) == []
-    page_width, window_width = browser.width(tmp_path, page, size)
-    assert page_width <= window_width
-
-
-def test_fifty_producers_are_at_most_three_screens(tmp_path):
+def test_fifty_producers_are_at_most_three_screens(tab):
     """Their section, of which all lines are closed, at 900 px a screen."""
     report = reports.fixed()
     report["producers"] = [
@@ -114,30 +129,103 @@ def test_fifty_producers_are_at_most_three_screens(tmp_path):
         for number in range(10)
         for producer in report["producers"]
     ][:50]
-    assert browser.height(tmp_path, html.render(report), "producers", WIDE) <= 3 * 900
+    tab.show(html.render(report))
+    height = "document.getElementById('producers').closest('section').getBoundingClientRect().height"
+    assert 0 < tab.says(height) <= 3 * 900
 
 
-def test_hostile_text_in_the_index_is_shown_and_not_run(tmp_path):
-    """The files of a rollup may come from anywhere, too."""
-    text = " ".join(reports.HOSTILE)
-    assert browser.obeyed(tmp_path, index.render(a_week_of(cause=text, page=text))) is None
+@pytest.fixture
+def page(tab):
+    """The day's page, with the pages of topics beside it."""
+    report = reports.complete()
+    tab.show(html.render(report), others=dict(pages.pages(report)))
+    return tab
 
 
-@EACH_SIZE
-def test_a_long_cause_makes_no_index_wider_than_its_window(tmp_path, size):
-    page = index.render(a_week_of(cause="n" * 160, page="n" * 160 + "/report.html"))
-    page_width, window_width = browser.width(tmp_path, page, size)
-    assert page_width <= window_width
+def stops(page):
+    """All that Tab reaches, from the beginning of the page to its end."""
+    elements = []
+    while True:
+        page.press("Tab")
+        element = page.focused()
+        if element["tag"] == "body":
+            return elements
+        elements.append(element)
+        assert len(elements) < 1_000
 
 
-@pytest.mark.skipif(browser.axe() is None, reason="needs npm, which fetches axe-core")
-@pytest.mark.parametrize(
-    "size", variations("in the dark it is wide", [WIDE, NARROW, DARK], but=[NARROW, DARK])
-)
-def test_axe_core_finds_nothing_wrong_in_the_index(tmp_path, size):
-    facts = reports.week(d14=None, d17={"state": "incomplete"}, d18={"state": "not_over", "records": 0})
-    assert browser.complaints(tmp_path, index.render(facts), size) == []
+def test_tab_reaches_every_link_and_line_in_the_order_of_the_page_and_shows_where_it_is(page):
+    """Closed sections and lines hide what is in them from Tab as from the eye."""
+    there = page.says("""[...document.querySelectorAll('a[href], summary')].filter(it => {
+        const closed = it.closest('details:not([open])');
+        if (getComputedStyle(it.parentElement).display === 'none') return false; // for another width
+        return !closed || (it.tagName === 'SUMMARY' && it.parentElement === closed
+            && !closed.parentElement.closest('details:not([open])'));
+    }).map(it => it.textContent.trim())""")
+    elements = stops(page)
+    assert [element["text"] for element in elements] == there
+    assert len(elements) > 20
+    for element in elements:
+        assert element["outline"] >= 2, element
+        top, bottom, height = (round(element[name]) for name in ("top", "bottom", "height"))
+        assert 0 <= top <= bottom <= height + 1, element  # it scrolls by halves
 
 
-def a_week_of(**changed):
-    return reports.week(**{f"d{number}": changed for number in range(13, 21)})
+def test_a_line_opens_and_closes_with_space_and_enter_and_its_links_follow_it(page):
+    line = page.tab_to(lambda it: it["tag"] == "summary" and "billing-nightly" in it["text"])
+    assert line["open"] is False
+    page.press(" ")
+    assert page.focused()["open"] is True
+    page.press("Tab")
+    assert page.focused()["link"].startswith("../2026-11-19/report.html#producer-billing-nightly")
+    page.press("Tab", shift=True)
+    page.press("Enter")
+    assert page.focused()["open"] is False
+
+
+def test_a_section_and_the_mark_of_the_log_open_by_keyboard(page):
+    for name in ("Log complete", "Topics and their limits"):
+        page.tab_to(lambda it, name=name: it["tag"] == "summary" and name in it["text"])
+        assert page.focused()["open"] is False
+        page.press("Enter")
+        assert page.focused()["open"] is True
+
+
+def test_a_link_to_a_producer_opens_its_line_and_tab_goes_on_there(page):
+    """The line was closed, so its reader once had to open it after the jump."""
+    page.tab_to(lambda it: (it["link"] or "").startswith("#producer-kiosk-clock"))
+    page.press("Enter")
+    place = page.place()
+    assert place["open"] is True
+    assert 0 <= place["top"] <= place["height"]
+    page.press("Tab")
+    assert page.focused()["link"] == links.page("orders")
+
+
+def test_a_link_to_a_producer_among_those_that_are_folded_opens_these_too(tab):
+    report = reports.complete()
+    one = report["producers"][1]
+    report["producers"] = [one | {"client_id": f"svc-{number}"} for number in range(30)]
+    tab.show(html.render(report))
+    tab.says(f"location.hash = '{producer_id(report['producers'][20])}'")
+    place = tab.place()
+    assert (place["open"], place["shown"]) == (True, True)
+
+
+@pytest.mark.parametrize("first", ["index", "day"])
+def test_index_and_day_lead_to_a_team_and_the_teams_days_to_each_other(tab, first):
+    report, payments = reports.complete(), f"teams/{teams.folder_of('Payments')}"
+    there = payments if first == "index" else f"../{payments}"
+    tab.show(
+        index.render(reports.week()) if first == "index" else html.render(report),
+        others={f"{there}/{name}": text for name, text in folder(report, "Payments").items()},
+    )
+    tab.tab_to(lambda it: it["text"] == "Payments")
+    tab.follow()
+    assert tab.says("document.querySelector('h1').textContent").startswith("Payments: ")
+    if first == "index":
+        tab.tab_to(lambda it: it["text"].startswith("Evidence, and a text for each owner"))
+        tab.follow()
+    tab.tab_to(lambda it: it["text"] == "All days")
+    tab.follow()
+    assert tab.says("location.href").endswith(f"{payments}/index.html")
