@@ -1,5 +1,6 @@
-"""A real Chromium without a window, through its DevTools pipe: it shows pages, and is used by keyboard as by a
-person. axe-core judges the pages.
+"""A real Chromium without a window, through its DevTools pipe: it shows pages, and is used by keyboard.
+
+axe-core judges the pages.
 
 Tests find Chromium and npm (which fetches axe-core once, into the user's cache) on PATH. A test that needs a
 missing one says so.
