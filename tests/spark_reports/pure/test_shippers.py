@@ -6,7 +6,7 @@ import pytest
 
 from spark_reports.commands import shippers
 from tests.spark_reports.logs import counters
-from tests.spark_reports.test_shipped import FORMS, SHIPPED
+from tests.spark_reports.test_second_read import FORMS, SHIPPED
 
 RSYSLOG, JOURNALD, DOCKER = "rsyslog", "journald", "Docker, CRI"
 CONFLUENT, AIVEN = "Kafka Connect, Confluent's sink", "Kafka Connect, Aiven's sink"
