@@ -4,7 +4,6 @@ from datetime import date
 
 import pytest
 
-from spark_reports.cli import main
 from spark_reports.log import inputs
 
 DAY = date(2026, 11, 5)
@@ -27,14 +26,3 @@ def test_a_placeholder_is_the_day_in_the_form_that_it_names(path, of_day):
             inputs.checked(path)
     else:
         assert inputs.of_day(inputs.checked(path), DAY) == of_day
-
-
-@pytest.mark.parametrize(
-    "path", ["lake/{day}/", "lake/{Date}/", "lake/{}/", "lake/{date:}/", "lake/{date:%d}/", "lake/{date:%s}/"]
-)
-@pytest.mark.parametrize("command", ["daily", "compact", "doctor"])
-def test_a_placeholder_that_is_none_is_exit_code_2_in_one_sentence(command, path, capsys):
-    with pytest.raises(SystemExit) as ended:
-        main([command, "--input", path])
-    assert ended.value.code == 2
-    assert "{date} stands for a day such as 2026-11-20" in capsys.readouterr().err

@@ -97,11 +97,3 @@ def test_clients_that_were_counted_together_have_no_owner():
     assert len(notices(report)) == len(notices(reports.fixed())) - 1
     assert not any(words.FOLDED in text for text in notices(report))
     assert html.render(report).count("Text for its owner") == len(report["producers"]) - 1
-
-
-@pytest.mark.parametrize("text", reports.HOSTILE)
-def test_hostile_names_stay_on_their_line_and_move_no_cursor(text):
-    plain = notices(reports.fixed())
-    hostile = notices(reports.hostile(text))
-    assert [each.count("\n") for each in hostile] == [each.count("\n") for each in plain]
-    assert all(character.isprintable() or character == "\n" for each in hostile for character in each)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from spark_reports.cli import main
 from spark_reports.render import html, sheet
 from spark_reports.report import owners, words
 from tests.spark_reports import reports, rolled
@@ -101,17 +100,9 @@ def test_one_of_many_topics_is_enough():
     assert (producer["team"], producer["topics_count"], len(producer["topics"])) == ("Orders", 10, 5)
 
 
-def test_a_question_about_a_team_is_not_answered_by_clients_alone(tmp_path, capsys):
-    path = tmp_path / "owners.toml"
-    path.write_text(BY_TOPIC)
-    for command in ("trend", "what-if"):
-        asked = [command, "--rollup", str(tmp_path), "--date", "2026-11-20", "--owners", str(path)]
-        assert main([*asked, "--team", "Orders"]) == 2
-        assert "owners[0] of --owners has topics" in capsys.readouterr().err
-
-
 A = '[[owners]]\nteam = "A"\nclient_ids = ["a"]\n'
 B = A + '[[owners]]\nteam = "B"\n'
+APPLICATION, KNOWN = '[[applications]]\nclient_ids = ["a"]\n', '[[known]]\nprincipals = ["a"]\n'
 
 
 @pytest.mark.parametrize(
@@ -145,20 +136,6 @@ B = A + '[[owners]]\nteam = "B"\n'
             A + 'channel = "#a"\n[[owners]]\nteam = "A"\nchannel = "#b"\nclient_ids = ["b"]',
             "owners[1].channel: '#b' is not the channel that 'A' has in owners[0]; give a team one",
         ),
-    ],
-)
-def test_a_mistake_names_its_place_its_value_and_what_is_allowed(text, says):
-    with pytest.raises(owners.OwnersError) as raised:
-        found(text)
-    assert says in str(raised.value)
-
-
-APPLICATION, KNOWN = '[[applications]]\nclient_ids = ["a"]\n', '[[known]]\nprincipals = ["a"]\n'
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
         ("applications = []", "must have at least one table [[applications]]"),
         (APPLICATION, "applications[0].name: is missing: the name of the application"),
         ('[[applications]]\nname = "a"', "applications[0]: must have client_ids"),
@@ -177,7 +154,7 @@ APPLICATION, KNOWN = '[[applications]]\nclient_ids = ["a"]\n', '[[known]]\nprinc
         ("[[known]]\nuntil = 2026-12-24", "known[0]: must have client_ids or principals"),
     ],
 )
-def test_a_mistake_in_applications_and_known_mistakes_is_named(text, says):
+def test_a_mistake_names_its_place_its_value_and_what_is_allowed(text, says):
     with pytest.raises(owners.OwnersError) as raised:
         found(text)
     assert says in str(raised.value)
@@ -210,17 +187,6 @@ def test_all_mistakes_are_named_at_once():
     assert [line.split(": ")[1] for line in str(raised.value).split("\n")] == [
         *("owners[0]", "owners[1].chanel", "owners[1].team")
     ]
-
-
-def test_a_wrong_file_is_exit_code_2_before_spark_starts(tmp_path, capsys):
-    (tmp_path / "owners.toml").write_text("owners = 1")
-    for path in ("owners.toml", "none.toml"):
-        with pytest.raises(SystemExit) as ended:
-            main(["daily", "--input", "x", "--output", "y", "--owners", str(tmp_path / path)])
-        assert ended.value.code == 2
-    stderr = capsys.readouterr().err
-    assert "must have at least one table [[owners]]" in stderr
-    assert "No such file" in stderr
 
 
 def owned(report=None, text=FILE, clients=None):
@@ -301,25 +267,6 @@ def test_no_other_channel_becomes_a_link_even_in_a_report_from_somewhere(channel
 def test_the_sheet_names_the_team():
     assert sheet.render(owned()).splitlines()[0].endswith(",topics,team,outcome,rule,waiver")
     assert sheet.render(owned()).splitlines()[1].endswith(",Devices,rejected,,")
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (["--index", "out"], "--index needs --rollup"),
-        (["--index", "other", "--rollup", "r"], "--output out/day must lie in it"),
-        (["--index", "out/day", "--rollup", "r"], "--output out/day must lie in it"),
-        (["--index", "s3a://lake/reports", "--rollup", "r"], "--output out/day must lie in it"),
-    ],
-)
-def test_options_that_do_not_fit_together_are_exit_code_2_in_one_sentence(
-    options, says, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
-    assert main(["daily", "--input", "x", "--output", "out/day", *options]) == 2
-    stderr = capsys.readouterr().err
-    assert says in stderr
-    assert stderr.count("\n") == 1
 
 
 def test_the_example_of_the_documents_can_be_read():

@@ -4,7 +4,6 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as text_format
 
-from spark_reports.cli import main
 from spark_reports.render import prom
 from spark_reports.report import gates
 from spark_reports.report.headline import rejected_records
@@ -65,17 +64,3 @@ def test_exactly_one_state_of_the_log_is_1():
         labels[0][1]: value for (name, labels), value in read(report).items() if name.endswith("log_state")
     }
     assert states == {"complete": 0, "complete_in_part": 1, "incomplete": 0}
-
-
-@pytest.mark.parametrize("text", reports.HOSTILE)
-def test_no_name_of_a_topic_becomes_another_metric(text):
-    names = {name for name, _ in read(reports.complete())}
-    report = reports.hostile(text)
-    report["topics"], teams = report["topics"][:1], report["owners"]["teams"]
-    report["owners"]["teams"] = teams[:1]  # a topic and a team are there once
-    assert {name for name, _ in read(report)} == names
-
-
-def test_render_makes_it(capsys):
-    assert main(["render", str(reports.FIXED), "--format", "prom"]) == 0
-    assert capsys.readouterr().out.endswith("# EOF\n")

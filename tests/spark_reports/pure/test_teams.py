@@ -13,12 +13,13 @@ from spark_reports.log.completeness import Evidence
 from spark_reports.render import html, markdown, sheet
 from spark_reports.render import teams as render
 from spark_reports.render.places import producer_id
-from spark_reports.report import day, files, links, owners, teams
+from spark_reports.report import day, files, links, owners, tables, teams, words
+from spark_reports.report.assemble import assemble
 from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
-from tests.spark_reports.pure.test_html import TAGS, Page
+from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_owners import owned
-from tests.spark_reports.rolled import day_of, rejected, repaired, reported, row, watched
+from tests.spark_reports.rolled import FRIDAY, day_of, rejected, repaired, reported, row, watched
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 TWO = """
@@ -212,22 +213,6 @@ def test_an_incomplete_day_says_that_its_counts_are_lower_bounds():
     assert "Log incomplete: 1 line lost." in Page(files["2026-11-20.html"]).words
 
 
-@pytest.mark.parametrize("text", [*reports.HOSTILE, "=cmd()", "../../etc/passwd", "\u2066\u202d" * 5_000])
-def test_hostile_text_is_text_in_every_file(text):
-    report = owned(reports.hostile(text))
-    for each in [*report["producers"], *report["would_reject"]]:
-        each["team"] = text
-    own = report["owners"]["teams"][0] | {"team": text, "channel": text}
-    files = render.files(report, own, teams.latest(report, own, None))
-    ElementTree.fromstring(files[teams.FEED])
-    for page in (Page(files[name]) for name in ("2026-11-20.html", "index.html")):
-        assert page.tags <= TAGS
-        assert (page.open, page.crossed) == ([], [])
-        assert not [link for link in page.links if re.match(r"(?i)\s*(java|https?://evil|//)", link)]
-    found = json.loads(files[teams.LATEST])
-    assert (found["subject"] + found["text"].replace("\n", "")).isprintable()
-
-
 def test_different_teams_have_different_safe_folders():
     names = [
         "Payments",
@@ -269,6 +254,26 @@ def test_a_report_of_several_days_has_no_folders_for_teams():
         owned() | {"first_day": "2026-11-19"}, [], {}
     )
     assert report["links"]["teams"] is None
+
+
+def test_a_client_that_is_called_as_the_folded_ones_has_an_owner_and_they_have_none():
+    names = (words.FOLDED, "\\(other)", "\\(no client id)", None)
+    odd = '[[owners]]\nteam = "Odd names"\nclient_ids = ["(other)"]\n'
+    report = reported([rejected(name) for name in names], odd)
+    teams_of = {producer["client_id"]: producer["team"] for producer in report["producers"]}
+    assert teams_of == {**dict.fromkeys(names), "\\(other)": "Odd names"}
+    for team, told in (("Odd names", {"\\(other)"}), (None, {"(no client id)", "\\(no client id)"})):
+        assert {*re.findall("To the owner of (.*):\n", latest(report, team)["text"])} == told
+
+
+def test_limits_of_topics_that_are_not_shown_are_not_shown():
+    rows = [row("app", 10 * (n + 1), topic=f"t{n}") for n in range(8)]
+    limit = {"timestamp_type": "CreateTime", "before_max_ms": 1, "after_max_ms": 1}
+    times = dict.fromkeys(("first_ts", "last_ts"), "2026-11-20T00:00:00.000Z")
+    limits = [{"topic": each["topic"], **limit, **times} for each in rows]
+    made = tables.collect(replace(day_of(*rows), limits=limits), 2)
+    report = assemble(made, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
+    assert [limit["topic"] for limit in report["limits"]] == ["t7", "t6"]
 
 
 def test_the_page_of_a_day_has_places_that_links_find():
