@@ -8,12 +8,10 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from spark_reports.cli import main
 from spark_reports.log import file_counts, log_reader
-from spark_reports.log.completeness import GAPS_LISTED, Evidence
+from spark_reports.log.completeness import Evidence
 from spark_reports.log.read import Source
-from spark_reports.report import words
-from spark_reports.report.assemble import assemble, quality
-from tests.spark_reports.collected import collect
-from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
+from spark_reports.report.assemble import quality
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
 
 FRIDAY = date(2026, 11, 20)
@@ -55,46 +53,6 @@ def test_files_that_hold_nothing_usable_are_counted_too(spark, tmp_path, monkeyp
         found = log.evidence().files
     assert file_counts.files(found) == (3, 0)
     assert not any(row["inside"] for row in found)
-
-
-def test_lists_of_processes_and_times_are_cut_and_their_number_is_not(spark):
-    last_ms = MIDNIGHT_MS + 3_600_000
-    facts = {"lines": 1, "lost_lines": 0, "intervals": 1, "interval_ms": 60_000, "hole_ms": 0,
-             "last_ms": last_ms, "covered_from_ms": MIDNIGHT_MS, "covered_to_ms": last_ms, "lines_dropped": 0,
-             "dropped_before": 0,
-             "decisions_suppressed": 0, "batches_folded": 0, "seq_from": 0, "started": True, "stopped": False,
-             "seen_before": False, "seen_after": False}  # fmt: skip
-    boots = [{"proxy": f"px-{number:04}", "boot": f"b{number}", **facts} for number in range(250)]
-    found = quality(Evidence(boots, [], []), FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
-    assert found["silent_boots"] == 250
-    assert [len(found[name]) for name in ("silent", "unheard")] == [GAPS_LISTED, GAPS_LISTED]
-
-
-def test_limits_of_topics_that_are_not_shown_are_not_shown(spark, tmp_path):
-    limits = {"timestamp_type": "CreateTime", "before_max_ms": 1, "after_max_ms": 1}
-    lines = [counters(seq, topic=f"t{seq}", records=10 * (seq + 1)) for seq in range(8)]
-    lines += [line(8 + n, kind="limits", topic=f"t{n}", **limits) for n in range(8)]
-    write(tmp_path / "decisions-20261120T000000Z-a.jsonl", *lines)
-    source = Source([str(tmp_path)], FRIDAY, FRIDAY)
-    found = collect(spark, source, top=2)
-    shown = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)["limits"]
-    assert [row["topic"] for row in shown] == ["t7", "t6"]
-
-
-def test_the_limits_in_force_are_those_of_the_last_line(spark, tmp_path):
-    """A topic's limits were changed and changed back: letters named those of the time between."""
-    rejected = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32, "bad_records": 10}
-    lines = [counters(0, topic="t", **rejected)]
-    for hour, after_max_ms in enumerate((1_000, 2_000, 1_000)):
-        limits = {"timestamp_type": "CreateTime", "before_max_ms": None, "after_max_ms": after_max_ms}
-        lines.append(line(hour + 1, at_ms=MIDNIGHT_MS + hour * HOUR_MS, kind="limits", topic="t", **limits))
-    write(tmp_path / "decisions-20261120T000000Z-a.jsonl", *lines)
-    found = collect(spark, Source([str(tmp_path)], FRIDAY, FRIDAY), top=2)
-    report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
-    texts = words.limits_by_topic(report["limits"])
-    assert texts == {"t": ["unlimited / 2 s from 01:00", "unlimited / 1 s again"]}
-    [topic] = report["topics"]
-    assert [row["limit_ms"] for row in topic["what_if"] if row["is_own"]] == [1_000]
 
 
 @pytest.fixture

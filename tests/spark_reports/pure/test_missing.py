@@ -1,14 +1,17 @@
 """The page names the missing parts of a log one by one."""
 
-import copy
 from datetime import date
 
 import pytest
 
-from spark_reports.log.completeness import Evidence, State, completeness
+from spark_reports.log.completeness import GAPS_LISTED, Evidence, State, completeness
 from spark_reports.render import html
 from spark_reports.report import missing
+from spark_reports.report.assemble import quality
+from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.reports import fixed
+
+DAY = date(2026, 11, 20)
 
 GAP = {
     "proxy": "px-1",
@@ -21,7 +24,7 @@ GAP = {
 
 
 def with_log(**facts):
-    report = copy.deepcopy(fixed())
+    report = fixed()
     report["log"] |= facts
     return report
 
@@ -113,8 +116,20 @@ def test_the_head_shows_only_the_longest_time_without_heartbeats():
 
 def test_a_day_that_lies_in_the_future_is_not_complete():
     """A proxy's clock is ahead, or the reader's is behind."""
-    day, midnight_ms = date(2026, 11, 20), 1_795_132_800_000
-    found = completeness(Evidence([], [], []), day, day, midnight_ms - 1)
-    assert (found.state, found.is_complete) == (State.INCOMPLETE, False)
-    assert "its days lie in the future by this machine's clock" in found.sentence
-    assert completeness(Evidence([], [], []), day, day, midnight_ms).state is State.COMPLETE
+    proof = completeness(Evidence([], [], []), DAY, DAY, MIDNIGHT_MS - 1)
+    assert (proof.state, proof.is_complete) == (State.INCOMPLETE, False)
+    assert "its days lie in the future by this machine's clock" in proof.sentence
+    assert completeness(Evidence([], [], []), DAY, DAY, MIDNIGHT_MS).state is State.COMPLETE
+
+
+def test_lists_of_processes_and_times_are_cut_and_their_number_is_not():
+    last_ms = MIDNIGHT_MS + 3_600_000
+    facts = {"lines": 1, "lost_lines": 0, "intervals": 1, "interval_ms": 60_000, "hole_ms": 0,
+             "last_ms": last_ms, "covered_from_ms": MIDNIGHT_MS, "covered_to_ms": last_ms, "lines_dropped": 0,
+             "dropped_before": 0,
+             "decisions_suppressed": 0, "batches_folded": 0, "seq_from": 0, "started": True, "stopped": False,
+             "seen_before": False, "seen_after": False}  # fmt: skip
+    boots = [{"proxy": f"px-{number:04}", "boot": f"b{number}", **facts} for number in range(250)]
+    log = quality(Evidence(boots, [], []), DAY, DAY, MIDNIGHT_MS + DAY_MS)
+    assert log["silent_boots"] == 250
+    assert [len(log[name]) for name in ("silent", "unheard")] == [GAPS_LISTED, GAPS_LISTED]
