@@ -30,24 +30,6 @@ def decisions(tmp_path_factory):
     return folder
 
 
-@pytest.mark.spark
-@pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
-@pytest.mark.full_only("one more start of Java; the demo runs `daily` so, the other tests in this process")
-def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(decisions, tmp_path):
-    """The command as a user types it."""
-    done = in_a_process("compact", "--input", decisions, "--output", tmp_path / "out")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"[1-9]\d* lines, 0 duplicates left out, set aside: none\.\n", done.stdout)
-    days = {path.name for path in (tmp_path / "out").glob("event_date=*")}
-    assert days == {"event_date=2026-11-20", "event_date=2026-11-21"}
-
-
-def in_a_process(command, *options):
-    everything = [sys.executable, "-m", "spark_reports", command, "--date", "2026-11-20..2026-11-21"]
-    everything += ["--master", "local[2]", *map(str, options)]
-    return subprocess.run(everything, capture_output=True, text=True)
-
-
 def not_pages(folder):
     """The names of a report's files without the pages of teams and topics."""
     names = {path.name for path in folder.iterdir() if path.suffix != ".crc"}
@@ -55,17 +37,25 @@ def not_pages(folder):
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(1_800)
-@pytest.mark.full_only("one more start of Java; the demo runs `daily` so, the other tests in this process")
-def test_daily_in_a_process_of_its_own_writes_its_files_and_prints_a_summary(decisions, tmp_path):
-    """Two days in one report."""
-    done = in_a_process("daily", "--input", decisions, "--output", tmp_path / "out")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("# tsproxy daily report · Friday, 20 November 2026 to 21")
-    assert not_pages(tmp_path / "out") == {"report.html", "report.md", "report.json"}
-    report = json.loads((tmp_path / "out" / "report.json").read_text())
-    assert report["log"]["boots"] == 2
-    assert len(report["hours"]) == 48
+@pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
+@pytest.mark.full_only("two more starts of Java; the demo runs `daily` so, the other tests in this process")
+def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(decisions, tmp_path):
+    """The commands as a user types them, of two days in one report."""
+    table, out = tmp_path / "table", tmp_path / "out"
+    options = ["--date", "2026-11-20..2026-11-21", "--master", "local[2]", "--input", str(decisions)]
+    printed = []
+    for command, output in (("compact", table), ("daily", out)):
+        asked = [sys.executable, "-m", "spark_reports", command, *options, "--output", str(output)]
+        done = subprocess.run(asked, capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        printed.append(done.stdout)
+    assert re.fullmatch(r"[1-9]\d* lines, 0 duplicates left out, set aside: none\.\n", printed[0])
+    days = {path.name for path in table.glob("event_date=*")}
+    assert days == {"event_date=2026-11-20", "event_date=2026-11-21"}
+    assert printed[1].startswith("# tsproxy daily report · Friday, 20 November 2026 to 21")
+    assert not_pages(out) == {"report.html", "report.md", "report.json"}
+    report = json.loads((out / "report.json").read_text())
+    assert (report["log"]["boots"], len(report["hours"])) == (2, 48)
 
 
 @pytest.mark.parametrize("version", ["v1"])

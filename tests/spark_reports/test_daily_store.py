@@ -116,25 +116,6 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(run_day, fr
     assert [day["day"] for day in reports[DAYS[-1]]["trend"]["days"]] == list(DAYS)
 
 
-@pytest.mark.full_only(
-    "the nights above make the day before again; test_late_days.py has lines that come days late"
-)
-def test_a_night_makes_the_reports_of_days_whose_lines_came_late_again(run_day, from_files, tmp_path):
-    """A shipper brings a file of the first day after the second night. The third night finds it."""
-    minutes = DAY_MS // MINUTE_MS
-    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=10)], "2026-11-22T01:00")
-    for day in DAYS[:2]:
-        _, before, printed = run_day(day)
-        assert "came late" not in printed.out
-    deliver(tmp_path, [a_life("qx-1", 0, minutes - 10, stops=True, every=10)], "2026-11-22T01:00")
-    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=10)], "2026-11-24")
-    codes, reports, printed = run_day(DAYS[2])
-    assert f"Lines came late for {DAYS[0]}, which was written now." in printed.out
-    assert [reports[day]["log"]["proxies"] for day in DAYS] == [2, 1, 1]
-    assert reports[DAYS[0]]["totals"] == from_files(DAYS[0])["totals"] != before[DAYS[0]]["totals"]
-    assert codes == [0, 0]
-
-
 class Killed(BaseException):
     """The end of a process that nobody expects."""
 

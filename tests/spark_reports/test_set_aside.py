@@ -21,7 +21,7 @@ from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 from tests.spark_reports.many import Logs
 
 FRIDAY = date(2026, 11, 20)
-LOGS = Logs(FRIDAY)
+LOGS, CASES = Logs(FRIDAY), {}
 LINE, MINUTE_0, MINUTE_1 = "px boot b line 1", "2026-11-20T00:00:00.000Z", "2026-11-20T00:01:00.000Z"
 NEWER = "written by a newer tsproxy: update spark_reports"
 
@@ -48,17 +48,6 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("logs")
 
 
-@pytest.fixture
-def quality_of(spark, folder):
-    """Returns the quality of one of the logs, without a report."""
-
-    def ask(log):
-        evidence = LOGS.evidence(spark, folder, log)
-        return quality(evidence, FRIDAY, FRIDAY, MIDNIGHT_MS + 2 * DAY_MS)
-
-    return ask
-
-
 def a_life(*counted, at_ms=MIDNIGHT_MS):
     """Start, these counters, heartbeat, stop: all of one interval."""
     lines = [line(0, at_ms=at_ms, kind="start"), *counted]
@@ -82,122 +71,100 @@ def test_counters_of_a_newer_version_make_the_log_incomplete_and_the_cure_is_nam
     assert is_shown(sentence, report, output, pages)
 
 
-UNREADABLE = {
-    "a count": (
+def case(name, lines, unusable, *examples, raw="", **facts):
+    """A row: so many unusable lines of this log may hold totals, and its examples begin with these texts."""
+    state = "incomplete" if unusable else "complete_in_part"
+    CASES[name] = (LOGS.add(*lines, raw=raw), {"lines_unusable": unusable, "state": state, **facts}, examples)
+
+
+# An example says which line it is, and what is wrong with it.
+for what, broken, example in (
+    (
+        "a count",
         counters(1, records=-1, bytes=10**16),
         f"bad_count: {LINE}: records -1, bytes 10000000000000000",
     ),
-    "an instant": (
+    (
+        "an instant",
         counters(1, interval_start="2026-11-20"),
         f"bad_instant: {LINE}: ts {MINUTE_1}, interval_start 2026-11-20, interval_ms 60000",
     ),
-    "a length": (
+    (
+        "a length",
         counters(1, interval_ms=-1, interval_start=None),
         f"bad_instant: {LINE}: ts {MINUTE_1}, interval_start missing, interval_ms -1",
     ),
-    "a heartbeat": (
+    (
+        "a heartbeat",
         heartbeat(1, ts="yesterday"),
         f"bad_instant: {LINE}: ts yesterday, interval_start {MINUTE_0}, interval_ms 60000",
     ),
-    "a type": (counters(1, records="ten"), f'bad_type: {{"ts": "{MINUTE_1}", "event": "counters",'),
-    "an event nobody knows yet": (line(1, "rebirth", v=2), f"unknown_version: {LINE}: v 2"),
-    "no name": (
-        counters(-1) | {"event": None},
-        "no_identity: proxy px, boot b, seq -1, event missing, v 1",
-    ),
-}
+    ("a type", counters(1, records="ten"), f'bad_type: {{"ts": "{MINUTE_1}", "event": "counters",'),
+    ("an event nobody knows yet", line(1, "rebirth", v=2), f"unknown_version: {LINE}: v 2"),
+    ("no name", counters(-1) | {"event": None}, "no_identity: proxy px, boot b, seq -1, event missing, v 1"),
+):
+    case(f"{what} that may hold totals", a_life(broken), 1, example)
+
+# A line without a number is still missing: the gap of its number says so.
+for event, broken in product(["decision", "lifecycle"], [{"v": 2}, {"ts": "2026-11-20"}, {"seq": "one"}]):
+    lines = [*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken]
+    case(f"a {event} with {broken} holds no totals", lines, 0)
+
+# A line's beginning shows the hour: an interval is an hour at most.
+for what, raw, unusable in (
+    ("of the day", '{"ts":"2026-11-20T00:01:00.000Z","event":"counters","v":1,"pro', 1),
+    ("of an example", '{"ts":"2026-11-20T00:01:00.000Z","event":"decision","v":1,"pro', 0),
+    ("of long before", '{"ts":"2026-11-18T00:01:00.000Z","event":"counters","v":1,"pro', 0),
+    ("written after midnight", '{"ts":"2026-11-21T00:01:00.000Z","event":"counters","v":1,"pro', 1),
+    ("of long after", '{"ts":"2026-11-21T05:01:00.000Z","event":"counters","v":1,"pro', 0),
+    ("cut early", '{"ts":"2026-11-2', 1),
+    ("of noise", "garbage", 1),
+):
+    case(f"a torn line {what}", a_life(counters(1)), unusable, raw=raw)
+
+# A cloned machine writes such lines. A day whose counts depend on the order of files is not complete.
+# The conflict is counted as often as the line was delivered.
+ONE, DECISION = counters(1), line(1, "decision")
+CONFLICT = {"lost_lines": 0, "quarantined_lines": {"conflict": 2}}
+DAY_BEFORE, DAY_AFTER = (counters(1, MIDNIGHT_MS + days * DAY_MS) for days in (-1, 1))
+for number, (version, other, unusable) in enumerate(
+    (
+        (ONE, counters(1, records=1_000), 1),
+        (ONE, counters(1, first_ts=MINUTE_1), 1),
+        (ONE, counters(1, records=-1), 1),
+        (ONE, DAY_BEFORE, 1),  # the version that is kept is of the day before
+        (ONE, DECISION, 1),  # a decision holds no totals
+        (DECISION, line(1, "decision", MIDNIGHT_MS + 3 * HOUR_MS), 0),
+        (DECISION, line(1, "lifecycle"), 0),
+        (DAY_BEFORE, DAY_AFTER, 0),
+        (DAY_AFTER, DECISION, 0),
+    )
+):
+    for order, (first, second) in (("", (version, other)), (", in the other order", (other, version))):
+        case(
+            f"a line in two versions, {number}{order}",
+            [*a_life(first), second],
+            unusable,
+            *[f"conflict: {LINE}: delivered with different contents"] * unusable,
+            **CONFLICT,
+        )
+
+SATURDAYS = [counters(9, MIDNIGHT_MS + DAY_MS, boot="b2", **more) for more in ({"v": 2}, {}, {"records": 99})]
+case("a line of another day of a newer version", [*a_life(ONE), *SATURDAYS[:1]], 0)
+case("a line of another day in two versions", [*a_life(ONE), *SATURDAYS[1:]], 0)
 
 
-@pytest.mark.parametrize(
-    ("log", "example"),
-    [(LOGS.add(*a_life(broken)), example) for broken, example in UNREADABLE.values()],
-    ids=UNREADABLE,
-)
-def test_an_unreadable_line_that_may_hold_totals_makes_the_log_incomplete(quality_of, log, example):
-    """An example says which line it is, and what is wrong with it."""
-    log = quality_of(log)
-    assert (log["lines_unusable"], log["state"], log["is_complete"]) == (1, "incomplete", False)
-    [found] = log["quarantined_examples"]
-    assert found.startswith(f"a.jsonl: {example}")
-    report = reports.fixed() | {"log": log}
-    pages = (FORMATS[form](report) for form in ("html", "md"))
-    assert is_shown("1 unusable line that may hold totals", report, *pages)
-
-
-BROKEN = [{"v": 2}, {"ts": "2026-11-20"}, {"seq": "one"}]
-WITHOUT_TOTALS = {
-    f"{event} {broken}": LOGS.add(*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken)
-    for event, broken in product(["decision", "lifecycle"], BROKEN)
-}
-
-
-@pytest.mark.parametrize("log", WITHOUT_TOTALS.values(), ids=WITHOUT_TOTALS)
-def test_examples_and_news_that_cannot_be_read_hold_no_totals(quality_of, log):
-    """A line without a number is still missing: the gap of its number says so."""
-    log = quality_of(log)
-    assert (log["lines_unusable"], log["state"]) == (0, "complete_in_part")
-    assert sum(log["quarantined_lines"].values()) == 1
-
-
-TORN = {
-    "of the day": ('{"ts":"2026-11-20T00:01:00.000Z","event":"counters","v":1,"pro', 1),
-    "an example": ('{"ts":"2026-11-20T00:01:00.000Z","event":"decision","v":1,"pro', 0),
-    "long before": ('{"ts":"2026-11-18T00:01:00.000Z","event":"counters","v":1,"pro', 0),
-    "written after midnight": ('{"ts":"2026-11-21T00:01:00.000Z","event":"counters","v":1,"pro', 1),
-    "long after": ('{"ts":"2026-11-21T05:01:00.000Z","event":"counters","v":1,"pro', 0),
-    "cut": ('{"ts":"2026-11-2', 1),
-    "noise": ("garbage", 1),
-}
-
-
-@pytest.mark.parametrize(
-    ("log", "unusable"),
-    [(LOGS.add(*a_life(counters(1)), raw=raw), unusable) for raw, unusable in TORN.values()],
-    ids=TORN,
-)
-def test_a_torn_line_counts_where_it_is_not_known_to_be_something_else(quality_of, log, unusable):
-    """A line's beginning shows the hour: an interval is an hour at most."""
-    log = quality_of(log)
-    state = "incomplete" if unusable else "complete_in_part"
-    assert (log["lines_unusable"], log["state"]) == (unusable, state)
-
-
-def two_versions(*ways):
-    """Logs that hold a line twice, with different contents: the second version comes second, and first."""
-    return [LOGS.add(*a_life(a), b) for one, other in ways for a, b in ((one, other), (other, one))]
-
-
-CONFLICTS = two_versions(
-    (counters(1), counters(1, records=1_000)),
-    (counters(1), counters(1, first_ts=MINUTE_1)),
-    (counters(1), counters(1, records=-1)),
-    (counters(1), counters(1, MIDNIGHT_MS - DAY_MS)),  # the version that is kept is of the day before
-    (counters(1), line(1, "decision")),  # a decision holds no totals
-)
-
-
-@pytest.mark.parametrize("log", CONFLICTS)
-def test_a_line_that_came_in_two_versions_counts_in_neither_whatever_their_order(quality_of, log):
-    """A cloned machine writes such lines. A day whose counts depend on the order of files is not complete."""
-    log = quality_of(log)
-    assert (log["lines_unusable"], log["state"], log["lost_lines"]) == (1, "incomplete", 0)
-    assert log["quarantined_lines"] == {"conflict": 2}  # as often as it was delivered
-    assert log["quarantined_examples"] == [f"a.jsonl: conflict: {LINE}: delivered with different contents"]
-
-
-NO_MATTER = two_versions(
-    (line(1, "decision"), line(1, "decision", MIDNIGHT_MS + 3 * HOUR_MS)),
-    (line(1, "decision"), line(1, "lifecycle")),
-    (counters(1, MIDNIGHT_MS - DAY_MS), counters(1, MIDNIGHT_MS + DAY_MS)),  # the days around it
-    (counters(1, MIDNIGHT_MS + DAY_MS), line(1, "decision")),
-)
-
-
-@pytest.mark.parametrize("log", NO_MATTER)
-def test_versions_none_of_which_holds_totals_of_the_day_are_no_matter(quality_of, log):
-    log = quality_of(log)
-    assert (log["lines_unusable"], log["state"], log["lost_lines"]) == (0, "complete_in_part", 0)
-    assert log["quarantined_lines"] == {"conflict": 2}
+@pytest.mark.parametrize("name", CASES)
+def test_a_line_that_cannot_be_used_counts_where_it_may_hold_totals(spark, folder, name):
+    log, facts, examples = CASES[name]
+    told = quality(LOGS.evidence(spark, folder, log), FRIDAY, FRIDAY, MIDNIGHT_MS + 2 * DAY_MS)
+    assert {fact: told[fact] for fact in facts} == facts
+    assert sum(told["quarantined_lines"].values()) == (2 if "two versions" in name else 1)
+    for number, example in enumerate(examples):
+        assert told["quarantined_examples"][number].startswith(f"a.jsonl: {example}")
+    if facts["lines_unusable"]:
+        pages = (FORMATS[form](reports.fixed() | {"log": told}) for form in ("html", "md"))
+        assert is_shown("1 unusable line that may hold totals", {"log": told}, *pages)
 
 
 def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order(spark, tmp_path):
@@ -221,16 +188,6 @@ def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order
     totals, quarantined, state = found[0]
     assert (totals["records_accepted"], quarantined, state) == (10, {"conflict": 4}, "incomplete")
     assert all(each == found[0] for each in found)
-
-
-SATURDAYS = [counters(9, MIDNIGHT_MS + DAY_MS, boot="b2", **more) for more in ({"v": 2}, {}, {"records": 99})]
-OF_ANOTHER_DAY = [LOGS.add(*a_life(counters(1)), *lines) for lines in (SATURDAYS[:1], SATURDAYS[1:])]
-
-
-@pytest.mark.parametrize("log", OF_ANOTHER_DAY, ids=["of a newer version", "in two versions"])
-def test_a_line_of_another_day_is_no_matter(quality_of, log):
-    log = quality_of(log)
-    assert (log["lines_unusable"], log["state"]) == (0, "complete_in_part")
 
 
 def test_a_day_without_usable_lines_is_exit_code_1_and_leaves_nothing(daily, tmp_path):
