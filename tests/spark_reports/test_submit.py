@@ -48,16 +48,5 @@ def test_spark_submit_makes_the_table_from_the_zip_alone(decisions, tmp_path):
     assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
 
 
-@pytest.mark.spark
-@pytest.mark.full_only("five JVMs; the test above has the zip and spark-submit in one")
-def test_a_master_with_two_workers_makes_the_table_from_the_zip_alone(decisions, tmp_path):
-    with cluster.standalone(tmp_path) as master:
-        done = cluster.submit(tmp_path, master, *compact(decisions, tmp_path / "table"), of_driver=())
-        assert done.returncode == 0, done.stderr[-3000:]
-        assert done.stdout == "5 lines, 0 duplicates left out, set aside: none.\n"
-        assert cluster.ran_on(tmp_path) == {"work-0", "work-1"}
-    assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
-
-
 def compact(decisions, table):
     return ("compact", "--input", decisions, "--date", "2026-11-20", "--output", table)

@@ -1,15 +1,8 @@
 """The files for schedulers under deploy/spark parse, and their arguments are the command's own."""
 
-import subprocess
-import sys
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-
 import pytest
 
 from spark_reports.cli import parser
-from tests.spark_reports.day import a_day
-from tests.spark_reports.logs import write
 from tests.spark_reports.schedules import (
     AIRFLOW,
     commands,
@@ -104,32 +97,3 @@ def test_cron_runs_the_command_of_the_unit():
     _, service = of_systemd()
     assert command == service["ExecStart"].removesuffix(" $REPORT_OPTIONS")
     assert user == "root"  # the only user that may read the log of a unit with DynamicUser
-
-
-@pytest.mark.timeout(1_800)
-@pytest.mark.full_only("one more start of Java; test_daily_store.py runs the command in this process")
-def test_the_units_own_command_line_makes_a_report_in_an_empty_environment(tmp_path):
-    """Without PATH of a login, home and network names, as systemd and cron start it."""
-    yesterday = datetime.now(UTC).date() - timedelta(days=1)
-    midnight_ms = int(datetime(*yesterday.timetuple()[:3], tzinfo=UTC).timestamp() * 1000)
-    day = a_day(hours=range(10, 11), minutes=(0, 30), start_ms=midnight_ms)
-    write(tmp_path / "decisions" / f"decisions-{yesterday:%Y%m%d}T100000Z-px-1-b-0001.jsonl", *day.lines)
-    _, service = of_systemd()
-    command = service["ExecStart"].removesuffix(" $REPORT_OPTIONS")
-    for there, here in (
-        ("/opt/tsproxy/bin/spark_reports", f"{sys.executable} -m spark_reports"),
-        ("/var/lib/tsproxy-reports", str(tmp_path / "state")),
-        ("/var/lib/tsproxy/", f"{tmp_path}/"),
-        ("/srv/reports", str(tmp_path / "reports")),
-    ):
-        assert there in command
-        command = command.replace(there, here)
-    environment = {"PATH": "/usr/bin:/bin", "SPARK_LOCAL_IP": "127.0.0.1"}
-    root = Path(__file__).parents[3]
-    done = subprocess.run(
-        command.split(), env=environment, cwd=root, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    made = {path.name for path in (tmp_path / "reports" / str(yesterday)).iterdir()}
-    assert {"report.html", "report.json", "report.prom"} <= made
-    assert (tmp_path / "reports" / "index.html").exists()
