@@ -18,10 +18,10 @@ from spark_reports.commands.render import FORMATS
 from spark_reports.exits import UsageError
 from spark_reports.render import index, pages
 from spark_reports.render import teams as team_files
-from spark_reports.report import files, history, kept_days, links, owners, teams
+from spark_reports.report import files, history, kept_days, links, owners, teams, trend
 from spark_reports.report.history import DayFacts
 from spark_reports.report.owners import Owners
-from spark_reports.report.shape import DayOfTrend, Report
+from spark_reports.report.shape import DayOfTrend, Report, of_row
 from spark_reports.report.shape_for_readers import Links
 from spark_reports.report.trend import ClientDay
 
@@ -200,8 +200,8 @@ class Publication:
         report = assemble.assemble(made, day.first, day.last, now_ms)
         everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
-            report = owners.assigned(report, known_owners, made.clients, made.watched, made.all_repaired)
-        days = [DayOfTrend(**row) for row in made.days]  # type: ignore[typeddict-item]  # its keys are the columns
+            report = owners.assigned(report, known_owners, made.clients, made.watched, made.repaired)
+        days = [of_row(DayOfTrend, row) for row in trend.days(made.known)]
         linked, facts = self.linked(report, days, before, processes)
         return linked, everybody, facts
 
@@ -222,8 +222,8 @@ class Publication:
         if self.rollup is not None:
             facts = history.of_report(report, days, page, processes)
             known |= {kept["day"]: kept for kept in facts}
-            trend = report["trend"]
-            past = history.compared(known, last, trend["new_producers"] if trend else None)
+            changed = report["trend"]
+            past = history.compared(known, last, changed["new_producers"] if changed else None)
         links_of_page = Links(
             json="report.json" if "json" in self.formats else None,
             csv="report.csv" if "csv" in self.formats else None,

@@ -1,8 +1,7 @@
 """Makes report.json (`shape`) from collected tables: plain Python, no Spark, no clock."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, Final
@@ -16,10 +15,11 @@ from spark_reports.log.completeness import (
     days_without_log,
 )
 from spark_reports.log.grouping import Rows
-from spark_reports.report import reasons, what_if, words
-from spark_reports.report.headline import details, headline
+from spark_reports.report import groups, reasons, trend, what_if, words
+from spark_reports.report.headline import details, headline, rejected_records
 from spark_reports.report.producers import grouped, latest_ms, with_rejections
 from spark_reports.report.shape import (
+    CLIENTS_PER_TOPIC,
     SHAPE_VERSION,
     AroundLimit,
     Change,
@@ -42,16 +42,17 @@ from spark_reports.report.shape import (
     WhatIf,
     WouldReject,
     WrongClock,
+    of_row,
 )
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
 from tsproxy.decisions.text import instant
-from tsproxy.model.outcome import VerdictName
 
-_REJECTED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _EXAMPLES: Final = 5
 _BROKERS_TIME: Final = "LogAppendTime"
 _COMPARABLE_DAYS: Final = 2
+_TOPICS_COMPARED: Final = 50
+"""The number of topics whose drift is collected: the topics with most rejected records."""
 
 
 def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
@@ -59,15 +60,14 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
 
     `history`, `owners` and `links` are added by the modules of these names.
     """
-    totals = _totals(tables)
-    producers = with_rejections(tables, hours := _hours(first, last), last)
-    causes = reasons.by_cause(tables.reasons, producers)
-    topics = _topics(tables)
-    trend = _trend(tables)
-    would_reject = [_would_reject(row) for row in tables.would_reject]
-    repaired = [_repaired(row) for row in tables.repaired]
-    rejected = totals["records_rejected"] + totals["records_broker_rejected"]
-    log = quality(tables.day.evidence, first, last, now_ms)
+    day, counters, top = tables.day, tables.counters, tables.top
+    hours = _hours(first, last)
+    [summary] = counters.table(groups.SUMMARY)
+    totals = of_row(Totals, summary)
+    producers = with_rejections(tables, tables.worst(tables.clients), hours, last)
+    causes = reasons.by_cause(counters.table(groups.REASONS), producers)
+    topics, other_topics = _topics(tables)
+    log = quality(day.evidence, first, last, now_ms)
     report = Report(
         report="daily",
         version=SHAPE_VERSION,
@@ -75,7 +75,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         first_day=first.isoformat(),
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
-        headline=headline(totals, causes, log["state"], _missing_days(tables, first, last, now_ms)),
+        headline=headline(totals, causes, log["state"], _missing_days(day.evidence, first, last, now_ms)),
         details=[],
         log=log,
         totals=totals,
@@ -83,28 +83,32 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         producers_omitted=Omitted(
             count=totals["producers_affected"] - len(producers),
             records=totals["records_judged"] - sum(p["records"] for p in producers),
-            rejected_records=rejected - sum(p["rejected_records"] for p in producers),
+            rejected_records=rejected_records(totals) - sum(p["rejected_records"] for p in producers),
         ),
         topics=topics,
-        topics_omitted=_topics_omitted(tables, len(topics)),
+        topics_omitted=Omitted(
+            count=summary["topics"] - len(topics),
+            records=sum(rest["records_judged"] for rest in other_topics),
+            rejected_records=sum(map(rejected_records, other_topics)),
+        ),
         reasons=causes,
         drift_hist=HISTOGRAM_NAME,
-        drift=_drift(tables.drift),
-        what_if=_what_if(tables.what_if, tables.summary["left_out_records"]),
-        would_reject=would_reject,
-        repaired=repaired,
-        rules=[RuleAtWork(**row) for row in tables.rules],  # type: ignore[typeddict-item]  # its keys are the columns
-        in_force=[_in_force(row) for row in tables.in_force],
-        trend=trend,
+        drift=_drift(day.buckets.table(groups.DRAWN)),
+        what_if=_what_if(day.buckets.table(groups.TOTALS), summary["left_out_records"]),
+        would_reject=_would_reject(tables.worst(tables.watched)),
+        repaired=_repaired(tables.worst(tables.repaired)),
+        rules=[of_row(RuleAtWork, row) for row in counters.table(groups.RULES, top)],
+        in_force=[_in_force(row) for row in day.in_force[:top]],
+        trend=_trend(tables),
         history=None,
         owners=None,
         links=None,
         hours=hours,
-        wrong_clocks=_wrong_clocks(*tables.day.clocks),
-        refused_by_kafka_4=[RefusedClient(**row) for row in tables.day.refused],  # type: ignore[typeddict-item]  # its keys are the columns
-        kafka_4=words.kafka_4(tables.day.refused, tables.ahead_of_kafka_4),
-        cause_hours=reasons.by_hour(tables.reason_hours, hours),
-        limits=_limits(tables.day.limits, [t["topic"] for t in topics]),
+        wrong_clocks=_wrong_clocks(*day.clocks),
+        refused_by_kafka_4=[of_row(RefusedClient, row) for row in day.refused],
+        kafka_4=words.kafka_4(day.refused, day.counters.table(groups.AHEAD_OF_KAFKA_4)),
+        cause_hours=reasons.by_hour(counters.table(groups.REASON_HOURS), hours),
+        limits=_limits(day.limits, [t["topic"] for t in topics]),
     )
     return {**report, "details": details(report)}
 
@@ -112,12 +116,12 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
 def everybody(report: Report, tables: Tables) -> Report:
     """The report with all rows about clients (at most MAX_CLIENTS of each outcome), and without their hours:
     report.csv is made of it."""
-    whole = replace(tables, producers=tables.clients)
+    last = date.fromisoformat(report["last_day"])
     return {
         **report,
-        "producers": with_rejections(whole, [], date.fromisoformat(report["last_day"])),
-        "would_reject": [_would_reject(row) for row in tables.watched],
-        "repaired": [_repaired(row) for row in tables.all_repaired],
+        "producers": with_rejections(tables, tables.clients, [], last),
+        "would_reject": _would_reject(tables.watched),
+        "repaired": _repaired(tables.repaired),
     }
 
 
@@ -126,83 +130,34 @@ def _hours(first: date, last: date) -> list[str]:
     return [f"{day.isoformat()}T{hour:02d}" for day in days for hour in range(24)]
 
 
-def _sum(rows: Iterable[dict[str, Any]], name: str, where: Callable[[dict[str, Any]], bool]) -> int:
-    return sum(row[name] for row in rows if where(row))
-
-
-def _is_rejection(row: dict[str, Any]) -> bool:
-    return row["verdict"] in _REJECTED and row["is_final"]
-
-
-def _counts(rows: Rows) -> Counts:
-    """The counts of rows with the same key, one for each verdict and `is_final`."""
-
-    def ended(verdict: VerdictName, is_final: bool) -> int:
-        return _sum(rows, "records", lambda r: r["verdict"] == verdict and r["is_final"] is is_final)
-
-    return Counts(
-        records_judged=_sum(rows, "records", lambda r: bool(r["is_final"])),
-        records_accepted=ended(VerdictName.ACCEPTED, True),
-        records_repaired=ended(VerdictName.REPAIRED, True),
-        records_rejected=ended(VerdictName.REJECTED, True),
-        records_broker_rejected=ended(VerdictName.BROKER_REJECTED, True),
-        records_unconfirmed=ended(VerdictName.UNCONFIRMED, True),
-        records_rejected_retried=ended(VerdictName.REJECTED, False),
-        records_broker_rejected_retried=ended(VerdictName.BROKER_REJECTED, False),
-        records_unconfirmed_retried=ended(VerdictName.UNCONFIRMED, False),
-        bad_records=_sum(rows, "bad_records", _is_rejection),
-        collateral_records=_sum(rows, "collateral_records", _is_rejection),
-        records_unread=_sum(rows, "records_unread", lambda r: bool(r["is_final"])),
-        records_limits_unknown=_sum(rows, "records_limits_unknown", lambda r: bool(r["is_final"])),
-        batches_judged=_sum(rows, "batches", lambda r: bool(r["is_final"])),
-        batches_rejected=_sum(rows, "batches", _is_rejection),
-    )
-
-
-def _totals(tables: Tables) -> Totals:
-    summary = tables.summary
-    return Totals(
-        **_counts(tables.topics),
-        producers=summary["producers"],
-        producers_affected=summary["producers_affected"],
-        producers_with_unit_mistakes=summary["producers_with_unit_mistakes"],
-        unit_mistake_records=summary["unit_mistake_records"],
-        repaired_producers=summary["repaired_producers"],
-        would_reject_producers=summary["would_reject_producers"],
-        would_reject_records=summary["would_reject_records"],
-        far_behind_producers=summary["far_behind_producers"],
-        far_behind_records=summary["far_behind_records"],
-    )
-
-
-def _rejected(counts: Counts) -> int:
-    return counts["records_rejected"] + counts["records_broker_rejected"]
-
-
-def _topics(tables: Tables) -> list[Topic]:
-    clients, totals = (
-        grouped(rows, itemgetter("topic")) for rows in (tables.topic_clients, tables.topic_totals)
-    )
+def _topics(tables: Tables) -> tuple[list[Topic], list[Counts]]:
+    """The worst topics, and all others together, if there are others."""
+    counters = tables.counters.of_worst_topics(tables.top)
+    clients = grouped(counters.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC), itemgetter("topic"))
+    buckets = tables.day.buckets.of_topics(_worst(clients)).table(groups.TOPIC_TOTALS)
+    totals = grouped(buckets, itemgetter("topic"))
     limits = {row["topic"]: row for row in _by_last_line(tables.day.limits)}
+    rows = counters.table(groups.TOPICS)
     topics = [
-        Topic(
-            **_counts(own),
-            topic=topic,
-            drift_min_ms=_extreme(min, own, "drift_min_ms"),
-            drift_max_ms=_extreme(max, own, "drift_max_ms"),
-            worst=_topic_producers(clients.get(topic, [])),
-            what_if=_around(totals.get(topic, []), limits.get(topic)),
+        of_row(
+            Topic,
+            row,
+            worst=[of_row(TopicProducer, client) for client in clients.get(row["topic"], [])],
+            what_if=_around(totals.get(row["topic"], []), limits.get(row["topic"])),
         )
-        for topic, own in grouped(tables.topics, itemgetter("topic")).items()
-        if topic is not None
+        for row in rows
+        if row["topic"] is not None
     ]
-    return sorted(topics, key=lambda t: (-_rejected(t), -t["records_judged"], t["topic"]))
+    topics.sort(key=lambda t: (-rejected_records(t), -t["records_judged"], t["topic"]))
+    return topics, [of_row(Counts, row) for row in rows if row["topic"] is None]
 
 
-def _topic_producers(rows: Rows) -> list[TopicProducer]:
-    names = ("client_id", "principal", "rejected_records")
-    producers = [TopicProducer(**{name: row[name] for name in names}) for row in rows]  # type: ignore[typeddict-item]  # its keys are the columns
-    return sorted(producers, key=lambda p: (-p["rejected_records"], str((p["client_id"], p["principal"]))))
+def _worst(clients: Mapping[str | None, Rows]) -> list[str]:
+    """The topics to compare, by the rejected records of their worst clients."""
+    rejected = {
+        topic: sum(row["rejected_records"] for row in rows) for topic, rows in clients.items() if topic
+    }
+    return sorted(rejected, key=lambda topic: (-rejected[topic], topic))[:_TOPICS_COMPARED]
 
 
 def _around(totals: Rows, limits: dict[str, Any] | None) -> list[AroundLimit]:
@@ -211,19 +166,6 @@ def _around(totals: Rows, limits: dict[str, Any] | None) -> list[AroundLimit]:
         return []
     behind = what_if.around(totals, "behind", limits["before_max_ms"])
     return [*behind, *what_if.around(totals, "ahead", limits["after_max_ms"])]
-
-
-def _extreme(choose: Callable[..., int | None], rows: Rows, name: str) -> int | None:
-    return choose((row[name] for row in rows if row[name] is not None), default=None)
-
-
-def _topics_omitted(tables: Tables, shown: int) -> Omitted:
-    rest = _counts([row for row in tables.topics if row["topic"] is None])
-    return Omitted(
-        count=tables.summary["topics"] - shown,
-        records=rest["records_judged"],
-        rejected_records=_rejected(rest),
-    )
 
 
 def _drift(rows: Rows) -> list[DriftBucket]:
@@ -262,44 +204,22 @@ def _what_if(rows: Rows, left_out: int) -> WhatIf:
     )
 
 
-def _would_reject(row: dict[str, Any]) -> WouldReject:
-    advice = words.advice_if_counted(
-        row["rule"], row["reason"], row["unit_guess"], latest_ms(row), row["waiver"]
-    )
-    return WouldReject(
-        rule=row["rule"],
-        waiver=row["waiver"],
-        topic=row["topic"],
-        client_id=row["client_id"],
-        principal=row["principal"],
-        clients=row["clients"],
-        instance=row["instance"],
-        team=row["team"],
-        reason=row["reason"],
-        cause=advice.cause,
-        fix=advice.fix,
-        batches=row["batches"],
-        records=row["records"],
-        bad_records=row["bad_records"],
-    )
+def _would_reject(rows: Rows) -> list[WouldReject]:
+    shown = []
+    for row in rows:
+        asked = (row["rule"], row["reason"], row["unit_guess"], latest_ms(row), row["waiver"])
+        advice = words.advice_if_counted(*asked)
+        shown.append(of_row(WouldReject, row, cause=advice.cause, fix=advice.fix))
+    return shown
 
 
-def _repaired(row: dict[str, Any]) -> Repaired:
-    advice = words.advice(row["reason"], row["unit_guess"], 0)
-    return Repaired(
-        rule=row["rule"],
-        client_id=row["client_id"],
-        principal=row["principal"],
-        clients=row["clients"],
-        instance=row["instance"],
-        team=row["team"],
-        cause=advice.cause,
-        fix=advice.fix,
-        records=row["records"],
-        bad_records=row["bad_records"],
-        topics=len(row["topics"]),
-        first_ts=instant(row["first_ms"]),
-    )
+def _repaired(rows: Rows) -> list[Repaired]:
+    shown = []
+    for row in rows:
+        advice, first_ts = words.advice(row["reason"], row["unit_guess"], 0), instant(row["first_ms"])
+        others = {"topics": len(row["topics"]), "first_ts": first_ts}
+        shown.append(of_row(Repaired, row, cause=advice.cause, fix=advice.fix, **others))
+    return shown
 
 
 def _in_force(row: dict[str, Any]) -> InForce:
@@ -310,10 +230,9 @@ def _in_force(row: dict[str, Any]) -> InForce:
         facts = {}
     facts = facts if isinstance(facts, dict) else {}
     mode, limits_from = (facts.get(name) for name in ("mode", "limits_from"))
-    return InForce(
-        ts=row["ts"],
-        proxy=row["proxy"],
-        kind=row["kind"],
+    return of_row(
+        InForce,
+        row,
         mode=None if mode is None else str(mode),
         limits_from=None if limits_from is None else str(limits_from),
         rules=_names(facts.get("rules")),
@@ -321,27 +240,27 @@ def _in_force(row: dict[str, Any]) -> InForce:
     )
 
 
-def _names(found: object) -> list[str]:
-    return [str(name) for name in found] if isinstance(found, list) else []
+def _names(listed: object) -> list[str]:
+    return [str(name) for name in listed] if isinstance(listed, list) else []
 
 
 def _trend(tables: Tables) -> Trend | None:
     """The trend; None without a rollup, or on its first day, which has no day before it."""
-    if len(tables.days) < _COMPARABLE_DAYS:
+    days, changes = trend.days(tables.known), trend.changes(tables.known, tables.day.last)
+    if len(days) < _COMPARABLE_DAYS:
         return None
     return Trend(
-        days=[DayOfTrend(**row) for row in tables.days],  # type: ignore[typeddict-item]  # its keys are the columns
-        changes=[Change(**row) for row in tables.changes],  # type: ignore[typeddict-item]  # its keys are the columns
-        new_producers=tables.new_producers,
+        days=[of_row(DayOfTrend, day) for day in days],
+        changes=[of_row(Change, change) for change in changes[: tables.top]],
+        new_producers=sum(change["kind"] == "new" for change in changes),
     )
 
 
 def _limits(rows: Rows, topics: Sequence[str]) -> list[Limits]:
     """The limits of the topics shown, in their order. The last ones of a topic are in force."""
-    names, place = Limits.__annotations__, {topic: number for number, topic in enumerate(topics)}
+    place = {topic: number for number, topic in enumerate(topics)}
     shown = [row for row in _by_last_line(rows) if row["topic"] in place]
-    shown.sort(key=lambda row: place[row["topic"]])
-    return [Limits(**{name: row[name] for name in names}) for row in shown]  # type: ignore[typeddict-item]  # its keys
+    return [of_row(Limits, row) for row in sorted(shown, key=lambda row: place[row["topic"]])]
 
 
 def _by_last_line(rows: Rows) -> Rows:
@@ -354,25 +273,21 @@ def _wrong_clocks(times: Rows, harmed: Rows) -> list[WrongClock]:
     of = itemgetter("proxy", "boot", "from_seq")
     clients = grouped(harmed, of)
     return [
-        WrongClock(
-            proxy=time["proxy"],
+        of_row(
+            WrongClock,
+            time,
             from_ts=instant(words.epoch_ms(time["from_ts"]) - time["offset_ms"]),
-            to_ts=time["to_ts"],
-            offset_ms=time["offset_ms"],
             records=sum(row["records"] for row in clients[of(time)]),
-            producers=[
-                HarmedProducer(client_id=row["client_id"], principal=row["principal"], records=row["records"])
-                for row in clients[of(time)]
-            ],
+            producers=[of_row(HarmedProducer, row) for row in clients[of(time)]],
         )
         for time in times
         if of(time) in clients
     ]
 
 
-def _missing_days(tables: Tables, first: date, last: date, now_ms: int) -> list[str]:
+def _missing_days(evidence: Evidence, first: date, last: date, now_ms: int) -> list[str]:
     """The days that a report of several days lacks. A report of one day says itself what it lacks."""
-    return [] if first == last else days_without_log(tables.day.evidence, first, last, now_ms)
+    return [] if first == last else days_without_log(evidence, first, last, now_ms)
 
 
 def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQuality:

@@ -10,13 +10,20 @@ from typing import Final
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from tsproxy.decisions.fields import FIELDS, FieldType
+from tsproxy.model.outcome import VerdictName
 
 CLIENT: Final = ("client_id", "principal")
 REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
+RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.UNCONFIRMED)
+"""The verdicts of batches that their producers may send again."""
 
 
 def _sums(*names: str, where: str | None = None) -> dict[str, Measure]:
     return {name: Measure(How.SUM, (name,), where) for name in names}
+
+
+def _records(where: str | None = None) -> Measure:
+    return Measure(How.SUM, ("records",), where)
 
 
 def _least(name: str, where: str | None = None) -> Measure:
@@ -27,14 +34,18 @@ def _greatest(name: str, where: str | None = None) -> Measure:
     return Measure(How.GREATEST, (name,), where)
 
 
+_EXTREMES: Final = {
+    "first_ms": _least("first_ms"),
+    "last_ms": _greatest("last_ms"),
+    "drift_min_ms": _least("drift_min_ms"),
+    "drift_max_ms": _greatest("drift_max_ms"),
+}
+
 ROLLUP: Final = Grouping(
     keys=("hour", "cluster_id", *(name for name in KEY if name != "folded")),
     measures={
         **_sums(*SUMS, *OPTIONAL_SUMS, "left_out_records"),
-        "first_ms": _least("first_ms"),
-        "last_ms": _greatest("last_ms"),
-        "drift_min_ms": _least("drift_min_ms"),
-        "drift_max_ms": _greatest("drift_max_ms"),
+        **_EXTREMES,
     },
 )
 """The rollup of counters, from which all others are made. Its table `hours` is a contract with other readers
@@ -55,20 +66,24 @@ TYPES: Final[Mapping[str, FieldType]] = {
 }
 """The types of columns of `ROLLUP`; all others are numbers."""
 
-_EXTREMES: Final = {
-    "first_ms": _least("first_ms"),
-    "last_ms": _greatest("last_ms"),
-    "drift_min_ms": _least("drift_min_ms"),
-    "drift_max_ms": _greatest("drift_max_ms"),
-}
 _JUDGED_AND_REJECTED: Final = {
-    **_sums("records", where="is_judged"),
-    "rejected_records": Measure(How.SUM, ("records",), "is_rejection"),
+    "records": _records("is_judged"),
+    "rejected_records": _records("is_rejection"),
 }
 _COUNTS: Final = {
     **_sums("batches", "records", "bad_records", "collateral_records"),
-    "topic_limit_records": Measure(How.SUM, ("records",), "is_by_topic"),
+    "topic_limit_records": _records("is_by_topic"),
 }
+_ENDED: Final = {
+    "records_judged": _records("is_judged"),
+    **{f"records_{verdict}": _records(f"ended_{verdict}") for verdict in VerdictName},
+    **{f"records_{verdict}_retried": _records(f"retried_{verdict}") for verdict in RETRIED},
+    **_sums("bad_records", "collateral_records", where="is_rejection"),
+    **_sums("records_unread", "records_limits_unknown", where="is_judged"),
+    "batches_judged": Measure(How.SUM, ("batches",), "is_judged"),
+    "batches_rejected": Measure(How.SUM, ("batches",), "is_rejection"),
+}
+"""The columns of `shape.Counts`."""
 
 
 def _instances(where: str | None = None) -> dict[str, Measure]:
@@ -79,9 +94,16 @@ def _instances(where: str | None = None) -> dict[str, Measure]:
     }
 
 
+def _rejected_by(*keys: str, per: tuple[str, ...] = ()) -> Grouping:
+    """The sums of `rejected_records` by these keys, the largest first."""
+    measures = {"rejected_records": _records()}
+    return Grouping(keys, measures, where="is_rejection", order=("rejected_records",), per=per)
+
+
 SUMMARY: Final = Grouping(
     keys=(),
     measures={
+        **_ENDED,
         "producers": Measure(How.DISTINCT, CLIENT),
         "producers_affected": Measure(How.DISTINCT, CLIENT, "is_rejection"),
         "topics": Measure(How.DISTINCT, ("topic",)),
@@ -89,13 +111,13 @@ SUMMARY: Final = Grouping(
         "unit_mistake_records": Measure(How.SUM, ("bad_records",), "is_unit_mistake"),
         **_sums("left_out_records"),
         "would_reject_producers": Measure(How.DISTINCT, CLIENT, "would_be_rejected"),
-        "would_reject_records": Measure(How.SUM, ("records",), "would_be_rejected"),
-        "repaired_producers": Measure(How.DISTINCT, CLIENT, "is_repaired"),
+        "would_reject_records": _records("would_be_rejected"),
+        "repaired_producers": Measure(How.DISTINCT, CLIENT, "ended_repaired"),
         "far_behind_producers": Measure(How.DISTINCT, CLIENT, "is_far_behind"),
         "far_behind_records": Measure(How.SUM, ("bad_records",), "is_far_behind"),
     },
 )
-"""One row: the counts of Totals that no topic has alone."""
+"""One row, with the columns of `shape.Totals`."""
 
 WORST_TOPICS: Final = Grouping(
     keys=("topic",), measures=_JUDGED_AND_REJECTED, order=("rejected_records", "records")
@@ -103,13 +125,14 @@ WORST_TOPICS: Final = Grouping(
 """The topics with most rejected records, then most records."""
 
 TOPICS: Final = Grouping(
-    keys=("topic", "verdict", "is_final"),
+    keys=("topic",),
     measures={
-        **_sums(*SUMS, "records_unread", "records_limits_unknown"),
-        **_EXTREMES,
+        **_ENDED,
+        "drift_min_ms": _least("drift_min_ms"),
+        "drift_max_ms": _greatest("drift_max_ms"),
     },
 )
-"""One row for each topic and outcome."""
+"""One row for each topic, with the columns of `shape.Topic`."""
 
 REASONS: Final = Grouping(
     keys=REASON,
@@ -118,11 +141,7 @@ REASONS: Final = Grouping(
 )
 """One row for each reason of rejections, repairs, batches that producers sent again, and unconfirmed ones."""
 
-REASON_HOURS: Final = Grouping(
-    keys=("hour", *REASON),
-    measures={"rejected_records": Measure(How.SUM, ("records",))},
-    where="is_rejection",
-)
+REASON_HOURS: Final = _rejected_by("hour", *REASON)
 """One row for each hour and reason of rejections."""
 
 WOULD_REJECT: Final = Grouping(
@@ -145,7 +164,7 @@ REPAIRED: Final = Grouping(
         "topics": Measure(How.VALUES, ("topic",)),
         "first_ms": _least("first_ms"),
     },
-    where="is_repaired",
+    where="ended_repaired",
     order=("records",),
 )
 """The largest groups of repaired batches; `bad_records` are the records that were rewritten."""
@@ -154,7 +173,7 @@ RULES: Final = Grouping(
     keys=("rule", "mode", "waiver"),
     measures={
         **_sums("batches", "records", "bad_records"),
-        "rejected_records": Measure(How.SUM, ("records",), "is_rejection"),
+        "rejected_records": _records("is_rejection"),
     },
     where="violates_a_rule",
     order=("records",),
@@ -177,13 +196,7 @@ PRODUCERS: Final = Grouping(
 )
 """One row for each client with rejections, the one with most rejected records first."""
 
-CLIENT_INSTANCES: Final = Grouping(
-    keys=(*CLIENT, "instance"),
-    measures={"rejected_records": Measure(How.SUM, ("records",))},
-    where="is_rejection",
-    order=("rejected_records",),
-    per=CLIENT,
-)
+CLIENT_INSTANCES: Final = _rejected_by(*CLIENT, "instance", per=CLIENT)
 """Each application's clients with the most rejected records."""
 
 CLIENT_REASONS: Final = Grouping(
@@ -191,29 +204,13 @@ CLIENT_REASONS: Final = Grouping(
 )
 """One row for each client and reason of its rejections."""
 
-CLIENT_TOPICS: Final = Grouping(
-    keys=(*CLIENT, "topic"),
-    measures={"rejected_records": Measure(How.SUM, ("records",))},
-    where="is_rejection",
-    order=("rejected_records",),
-    per=CLIENT,
-)
+CLIENT_TOPICS: Final = _rejected_by(*CLIENT, "topic", per=CLIENT)
 """Each client's topics with the most rejected records."""
 
-TOPIC_CLIENTS: Final = Grouping(
-    keys=("topic", *CLIENT),
-    measures={"rejected_records": Measure(How.SUM, ("records",))},
-    where="is_rejection",
-    order=("rejected_records",),
-    per=("topic",),
-)
+TOPIC_CLIENTS: Final = _rejected_by("topic", *CLIENT, per=("topic",))
 """Each topic's clients with the most rejected records."""
 
-CLIENT_HOURS: Final = Grouping(
-    keys=(*CLIENT, "hour"),
-    measures={"rejected_records": Measure(How.SUM, ("records",))},
-    where="is_rejection",
-)
+CLIENT_HOURS: Final = _rejected_by(*CLIENT, "hour")
 """One row for each client and hour."""
 
 DRAWN: Final = Grouping(

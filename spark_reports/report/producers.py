@@ -6,13 +6,25 @@ from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.log.grouping import Rows
-from spark_reports.report import words
-from spark_reports.report.shape import DAYS_BEFORE, ClientReason, Example, Producer, TopicShare, Why
+from spark_reports.report import groups, trend, words
+from spark_reports.report.shape import (
+    DAYS_BEFORE,
+    ClientReason,
+    Example,
+    Producer,
+    TopicShare,
+    Why,
+    of_row,
+)
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
 from tsproxy.model.odd_times import odd_times
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import UnitGuess
+
+TOPICS_PER_CLIENT: Final = 5
+INSTANCES_PER_CLIENT: Final = 3
+"""The clients of an application that are named."""
 
 _client: Final = itemgetter("client_id", "principal")
 
@@ -25,47 +37,42 @@ def grouped(rows: Rows, key: Callable[[dict[str, Any]], Any]) -> dict[Any, Rows]
     return groups
 
 
-def with_rejections(tables: Tables, hours: Sequence[str], last: date) -> list[Producer]:
-    """The worst clients, the one with most rejected records first; `hours` as in Report.hours, `last`: the
-    last day of the period."""
-    tables_of_clients = (
-        tables.client_reasons,
-        tables.client_topics,
-        tables.client_hours,
-        tables.examples,
-    )
-    by_client = [grouped(rows, _client) for rows in tables_of_clients]
-    addresses, instances = (
-        grouped(rows, _client) for rows in (tables.client_addresses, tables.client_instances)
-    )
-    by_day, producers = grouped(tables.client_days, _client), []
-    for row in sorted(tables.producers, key=lambda r: (-r["rejected_records"], str(_client(r)))):
-        week = week_of(tables.days, by_day.get(_client(row), []), last)
-        reasons, topics, by_hour, examples = (rows.get(_client(row), []) for rows in by_client)
+def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: date) -> list[Producer]:
+    """These clients of `Tables.clients`, the one with most rejected records first; `hours` as in
+    Report.hours, or none, `last`: the last day of the period."""
+    rows_of, days = tables.counters.of_clients(clients), trend.days(tables.known)
+    by_client = [
+        grouped(rows, _client)
+        for rows in (
+            rows_of.table(groups.CLIENT_INSTANCES, INSTANCES_PER_CLIENT),
+            rows_of.table(groups.CLIENT_REASONS),
+            rows_of.table(groups.CLIENT_TOPICS, TOPICS_PER_CLIENT),
+            rows_of.table(groups.CLIENT_HOURS) if hours else [],
+            tables.addresses,
+            tables.examples,
+            trend.rejecting(tables.known, clients),
+        )
+    ]
+    producers = []
+    for row in sorted(clients, key=lambda r: (-r["rejected_records"], str(_client(r)))):
+        instances, reasons, topics, by_hour, addresses, examples, rejecting = (
+            rows.get(_client(row), []) for rows in by_client
+        )
+        week = week_of(days, rejecting, last)
         producers.append(
-            Producer(
-                client_id=row["client_id"],
-                principal=row["principal"],
-                clients=row["clients"],
-                instance=row["instance"],
-                instances=[own["instance"] for own in instances.get(_client(row), [])],
-                records=row["records"],
-                rejected_records=row["rejected_records"],
-                rejected_batches=row["rejected_batches"],
-                bad_records=row["bad_records"],
-                collateral_records=row["collateral_records"],
-                team=row["team"],
+            of_row(
+                Producer,
+                row,
+                instances=[client["instance"] for client in instances],
                 known=None,
                 first_ts=instant(row["first_ms"]),
                 last_ts=instant(row["last_ms"]),
                 since=since_of(week, last),
                 week=week,
-                topics=_topic_shares(topics),
+                topics=[of_row(TopicShare, topic) for topic in topics],
                 topics_count=len(row["topics"]),
-                addresses=sorted(
-                    {each for own in addresses.get(_client(row), []) for each in own["addresses"]}
-                ),
-                client_software=_software(examples),
+                addresses=sorted({address for client in addresses for address in client["addresses"]}),
+                client_software=sorted({e["client_software"] for e in examples if e["client_software"]}),
                 reasons=_client_reasons(reasons),
                 hours=aligned(by_hour, "rejected_records", hours),
                 examples=[example(e) for e in sorted(examples, key=itemgetter("ts", "seq"))],
@@ -74,10 +81,10 @@ def with_rejections(tables: Tables, hours: Sequence[str], last: date) -> list[Pr
     return producers
 
 
-def week_of(known: Rows, own: Rows, last: date) -> list[int | None]:
+def week_of(known: Rows, rejecting: Rows, last: date) -> list[int | None]:
     """A client's rejected records on the last day and the seven days before it, the oldest first; None for a
     day that the rollup does not know, and no list without a rollup."""
-    days, rejected = {row["day"] for row in known}, {row["day"]: row["rejected_records"] for row in own}
+    days, rejected = {row["day"] for row in known}, {row["day"]: row["rejected_records"] for row in rejecting}
     names = [(last - timedelta(days=n)).isoformat() for n in range(DAYS_BEFORE, -1, -1)]
     return [rejected.get(day, 0) if day in days else None for day in names] if days else []
 
@@ -94,18 +101,8 @@ def since_of(week: Sequence[int | None], last: date) -> str | None:
     return first
 
 
-def _topic_shares(rows: Rows) -> list[TopicShare]:
-    shares = [TopicShare(topic=r["topic"], rejected_records=r["rejected_records"]) for r in rows]
-    return sorted(shares, key=lambda s: (-s["rejected_records"], s["topic"]))
-
-
 def _client_reasons(rows: Rows) -> list[ClientReason]:
-    reasons = [
-        ClientReason(
-            **why(row, latest_ms(row)), drift_min_ms=row["drift_min_ms"], drift_max_ms=row["drift_max_ms"]
-        )
-        for row in rows
-    ]
+    reasons = [of_row(ClientReason, {**row, **why(row, latest_ms(row))}) for row in rows]
     return sorted(reasons, key=lambda r: (-r["records"], r["cause"]))
 
 
@@ -115,23 +112,13 @@ def latest_ms(row: dict[str, Any]) -> int | None:
     return None if drift_ms is None else int(last_ms + drift_ms)
 
 
-def _software(rows: Rows) -> list[str]:
-    return sorted({row["client_software"] for row in rows if row["client_software"]})
-
-
 def example(row: dict[str, Any]) -> Example:
     """One rejected batch, from a row of `transforms.examples`."""
-    return Example(
-        ts=row["ts"],
-        cause=words.advice(
-            row["reason"], row["unit_guess"], row["error_code"], max(row["bad_ts"] or [], default=None)
-        ).cause,
-        topic=row["topic"],
-        partition=row["partition"],
-        client_address=row["client_address"],
-        error_message=row["error_message"],
-        records=row["records"],
-        bad_records=row["bad_records"],
+    latest_ms = max(row["bad_ts"] or [], default=None)
+    return of_row(
+        Example,
+        row,
+        cause=words.advice(row["reason"], row["unit_guess"], row["error_code"], latest_ms).cause,
         bad_index=row["bad_index"] or [],
         bad_ts=row["bad_ts"] or [],
         read_as_ts=_read_as(row),
@@ -147,7 +134,7 @@ def _read_as(row: dict[str, Any]) -> str | None:
     value, now_ms = row["bad_ts"][0], words.epoch_ms(row["ts"])
     if guess in UNITS:
         return instant(UNITS[UnitGuess(guess)].read(value, now_ms))
-    meant_ms = {each.time_ms for each in odd_times(value, now_ms)}
+    meant_ms = {time.time_ms for time in odd_times(value, now_ms)}
     only_ms = meant_ms.pop() if len(meant_ms) == 1 else None
     return None if only_ms is None else instant(only_ms)
 
@@ -163,20 +150,7 @@ def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
         by_topic=by_topic > 0,
         by_rule=by_topic < row["records"],
     )
-    return Why(
-        verdict=row["verdict"],
-        reason=row["reason"],
-        unit_guess=row["unit_guess"],
-        error_code=row["error_code"],
-        is_final=row["is_final"],
-        cause=advice.cause,
-        fix=advice.fix,
-        platform=advice.platform,
-        batches=row["batches"],
-        records=row["records"],
-        bad_records=row["bad_records"],
-        collateral_records=row["collateral_records"],
-    )
+    return of_row(Why, row, cause=advice.cause, fix=advice.fix, platform=advice.platform)
 
 
 def aligned(rows: Rows, name: str, hours: Sequence[str]) -> list[int]:

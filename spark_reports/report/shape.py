@@ -9,7 +9,8 @@ after a retriable error; they are not part of `records_judged`:
                    + records_broker_rejected + records_unconfirmed
 """
 
-from typing import Final, TypedDict
+from collections.abc import Mapping
+from typing import Any, Final, TypedDict, TypeVar, cast
 
 from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
 from spark_reports.report.shape_for_readers import History, Known, Links, Owned
@@ -21,6 +22,16 @@ CLIENTS_PER_TOPIC: Final = 3
 
 DAYS_BEFORE: Final = 7
 """The last day of a period is compared with this many days before it."""
+
+
+_Shape = TypeVar("_Shape")
+
+
+def of_row(shape: type[_Shape], row: Mapping[str, Any], **others: object) -> _Shape:
+    """A shape from the columns of `row` that are its keys, and from `others`. Raises KeyError if one is
+    missing."""
+    values = {**row, **others}
+    return cast(_Shape, {name: values[name] for name in shape.__annotations__})
 
 
 class Counts(TypedDict):
@@ -66,11 +77,28 @@ class Totals(Counts):
     """Records that lie so far behind the clock that a mistake is likely. Nothing rejects them."""
 
 
-class TopicProducer(TypedDict):
-    """A producer of a topic, and its records that were rejected there."""
+class Client(TypedDict):
+    """A client."""
 
     client_id: str | None
+    """The id, or the name of the application; so it is in all lists of producers."""
     principal: str | None
+
+
+class OwnedClient(Client):
+    """A client, or an application of several, and its owner."""
+
+    clients: int
+    """The number of its client ids; in Producer, of those with rejections."""
+    instance: str | None
+    """One of them, to which `team` belongs."""
+    team: str | None
+    """Its owner; null if it has none, or without `daily --owners`."""
+
+
+class TopicProducer(Client):
+    """A producer of a topic, and its records that were rejected there."""
+
     rejected_records: int
 
 
@@ -158,17 +186,10 @@ class TopicShare(TypedDict):
     rejected_records: int
 
 
-class Producer(TypedDict):
+class Producer(OwnedClient):
     """A client with rejections, or an application of several. `hours` are its rejected records, aligned with
     Report.hours."""
 
-    client_id: str | None
-    """The id, or the name of the application; so it is in all lists of producers."""
-    principal: str | None
-    clients: int
-    """The number of its client ids with rejections."""
-    instance: str | None
-    """One of them, to which `team` belongs."""
     instances: list[str | None]
     """The client ids with most rejected records, at most three."""
     records: int
@@ -176,8 +197,6 @@ class Producer(TypedDict):
     rejected_batches: int
     bad_records: int
     collateral_records: int
-    team: str | None
-    """Its owner; null if it has none, or without `daily --owners`."""
     known: Known | None
     """Null if nobody has said so, or for another cause, or no longer."""
     first_ts: str
@@ -258,20 +277,12 @@ class WhatIf(TypedDict):
     """By message.timestamp.before.max.ms, ascending."""
 
 
-class WouldReject(TypedDict):
+class WouldReject(OwnedClient):
     """Records that a rule in audit or under a waiver, or the candidate limits (`candidate`), would reject."""
 
     rule: str | None
     waiver: str | None
     topic: str
-    client_id: str | None
-    principal: str | None
-    clients: int
-    """The number of its client ids."""
-    instance: str | None
-    """One of them."""
-    team: str | None
-    """As in Producer."""
     reason: str | None
     cause: str
     fix: str
@@ -280,18 +291,10 @@ class WouldReject(TypedDict):
     bad_records: int
 
 
-class Repaired(TypedDict):
+class Repaired(OwnedClient):
     """Records of a client that a rule repaired: its owner should correct them at the producer."""
 
     rule: str | None
-    client_id: str | None
-    principal: str | None
-    clients: int
-    """The number of its client ids."""
-    instance: str | None
-    """One of them."""
-    team: str | None
-    """As in Producer."""
     cause: str
     fix: str
     records: int
@@ -302,11 +305,9 @@ class Repaired(TypedDict):
     first_ts: str
 
 
-class RefusedClient(TypedDict):
+class RefusedClient(Client):
     """A client that uses versions of an API that Kafka 4 does not take (KIP-896)."""
 
-    client_id: str | None
-    principal: str | None
     client_software: str | None
     client_address: str | None
     """One of its addresses."""
@@ -360,12 +361,10 @@ class DayOfTrend(TypedDict):
     producers_affected: int
 
 
-class Change(TypedDict):
+class Change(Client):
     """A client whose rejections changed; `kind` is new, doubled or recovered (`report.rollup`)."""
 
     kind: str
-    client_id: str | None
-    principal: str | None
     records: int
     rejected_records: int
     records_before: int
@@ -421,11 +420,9 @@ class LogQuality(TypedDict):
     open_files: int
 
 
-class HarmedProducer(TypedDict):
+class HarmedProducer(Client):
     """A producer whose good records were rejected."""
 
-    client_id: str | None
-    principal: str | None
     records: int
 
 

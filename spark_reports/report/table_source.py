@@ -20,7 +20,6 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE, TOPIC_LIMITS
 from tsproxy.model.verdict import Reason, UnitGuess
 
-_REJECTING: Final = (VerdictName.REJECTED.value, VerdictName.BROKER_REJECTED.value)
 _NO_UNIT: Final = (UnitGuess.ZERO.value, UnitGuess.NEVER_SET.value)
 _AGGREGATES: Final = {
     How.SUM: "sum",
@@ -123,10 +122,9 @@ class TableSource:
 def _conditions(rows: pa.Table) -> dict[str, Any]:
     """The conditions of `groups` about the rows of a rollup, by name. Null counts as false."""
     verdict, rule, is_judged = rows["verdict"], rows["rule"], rows["is_final"]
-    is_broker_s = pc.equal(verdict, VerdictName.BROKER_REJECTED.value)
-    is_repaired = pc.equal(verdict, VerdictName.REPAIRED.value)
-    is_open = pc.and_(pc.equal(verdict, VerdictName.UNCONFIRMED.value), pc.not_equal(rows["error_code"], 0))
-    is_rejecting = _is_one_of(verdict, _REJECTING)
+    is_of = {name: pc.equal(verdict, name.value) for name in VerdictName}
+    is_open = pc.and_(is_of[VerdictName.UNCONFIRMED], pc.not_equal(rows["error_code"], 0))
+    is_rejecting = pc.or_(is_of[VerdictName.REJECTED], is_of[VerdictName.BROKER_REJECTED])
     is_rejection = pc.and_(is_rejecting, is_judged)
     is_only_counted = pc.and_(is_judged, rows["would_reject"])
     is_far_behind = pc.and_kleene(
@@ -142,13 +140,14 @@ def _conditions(rows: pa.Table) -> dict[str, Any]:
         "is_judged": is_judged,
         "is_rejection": is_rejection,
         "is_unit_mistake": pc.and_(is_rejection, has_unit),
-        "has_reason": pc.or_(pc.or_(is_rejecting, is_repaired), is_open),
-        "is_by_topic": pc.or_kleene(is_broker_s, pc.equal(rule, TOPIC_LIMITS)),
+        "has_reason": pc.or_(pc.or_(is_rejecting, is_of[VerdictName.REPAIRED]), is_open),
+        "is_by_topic": pc.or_kleene(is_of[VerdictName.BROKER_REJECTED], pc.equal(rule, TOPIC_LIMITS)),
         "is_only_counted": is_only_counted,
         "would_be_rejected": pc.and_(is_only_counted, pc.invert(is_far_behind)),
         "is_far_behind": pc.and_(is_only_counted, is_far_behind),
         "is_ahead_of_kafka_4": pc.and_kleene(is_by_candidate, is_too_far_ahead),
-        "is_repaired": pc.and_(is_judged, is_repaired),
+        **{f"ended_{name}": pc.and_(is_judged, is_of[name]) for name in VerdictName},
+        **{f"retried_{name}": pc.and_not(is_of[name], is_judged) for name in groups.RETRIED},
         "violates_a_rule": pc.and_(is_judged, pc.or_(rule.is_valid(), rows["waiver"].is_valid())),
     }
 

@@ -107,4 +107,4 @@ def both(rows, file="", top=50):
     whole = everybody(report, found)
     if known is None:
         return report, whole
-    return owners.assigned(report, known, found.clients, found.watched, found.all_repaired), whole
+    return owners.assigned(report, known, found.clients, found.watched, found.repaired), whole

@@ -8,7 +8,8 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports.log import log_reader, read
 from spark_reports.log.completeness import Evidence, State, completeness
-from spark_reports.report import groups, transforms
+from spark_reports.log.grouping import Grouping, How, Measure
+from spark_reports.report import transforms
 from spark_reports.report.sums import collected
 from spark_reports.report.table_source import TableSource
 from spark_reports.report.words import epoch_ms
@@ -19,6 +20,8 @@ from tsproxy.decisions.fields import EventName
 
 DAYS_AT_ONCE = 10 if IS_FULL else 6
 """So many days are read by one job: starting a job costs more than a day of a few thousand lines."""
+
+OUTCOMES = Grouping(("topic", "verdict", "is_final"), {"records": Measure(How.SUM, ("records",))})
 
 BUNDLES = range(20 if IS_FULL else 1)
 
@@ -34,7 +37,7 @@ def read_days(request, spark, tmp_path_factory):
     with log_reader.lines(spark, source, side) as log:
         counted = transforms.rollup(read.of_event(log.frame.where("problem IS NULL"), EventName.COUNTERS))
         by_day = counted.withColumn("topic", F.substring("hour", 1, 10))
-        totals = TableSource(collected(by_day)).table(groups.TOPICS)
+        totals = TableSource(collected(by_day)).table(OUTCOMES)
         evidence = log.evidence(10**6)
     return [(day, _totals(totals, day), _proof(evidence, day)) for day in days], evidence.files
 
