@@ -5,9 +5,8 @@ Headline, page and Markdown all take them from here. A producer with several cau
 groups, each time with the records of that cause.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from spark_reports.report import words
@@ -17,14 +16,12 @@ from tsproxy.model.verdict import Reason, Trait, UnitGuess
 
 WRONG_UNIT: Final = "the wrong time unit"
 """The cause that stands for all wrong units (`merged`)."""
-KINDS: Final = MappingProxyType(
-    {
-        "units": WRONG_UNIT,
-        "behind": "too far behind the clock",
-        "ahead": "too far ahead of the clock",
-        "others": "other causes",
-    }
-)
+KINDS: Final[Mapping[str, str]] = {
+    "units": WRONG_UNIT,
+    "behind": "too far behind the clock",
+    "ahead": "too far ahead of the clock",
+    "others": "other causes",
+}
 """The kinds of causes in words. Each has a colour of its own, the same on each day."""
 _REJECTING: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 _RANGES_SHOWN: Final = 2

@@ -7,7 +7,6 @@ Help and errors list all measures.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from spark_reports.log.completeness import State
@@ -24,33 +23,29 @@ def _quarantined(report: Report) -> int:
     return sum(report["log"]["quarantined_lines"].values())
 
 
-MEASURES: Final[Mapping[str, Callable[[Report], float]]] = MappingProxyType(
-    {
-        "rejected_rate": lambda r: _rate(rejected_records(r["totals"]), r["totals"]["records_judged"]),
-        "rejected_records": lambda r: rejected_records(r["totals"]),
-        "unit_mistake_records": lambda r: r["totals"]["unit_mistake_records"],
-        "producers_affected": lambda r: r["totals"]["producers_affected"],
-        "would_reject_records": lambda r: r["totals"]["would_reject_records"],
-        "would_reject_producers": lambda r: r["totals"]["would_reject_producers"],
-        "clients_refused_by_kafka_4": lambda r: r["kafka_4"]["clients"],
-        "corrupt_rate": lambda r: _rate(_quarantined(r), r["log"]["lines"] + _quarantined(r)),
-        "lost_lines": lambda r: r["log"]["lost_lines"],
-        "missing_intervals": lambda r: r["log"]["missing_intervals"],
-        "silent_boots": lambda r: r["log"]["silent_boots"],
-        "lines_unusable": lambda r: r["log"]["lines_unusable"],
-        "incomplete": lambda r: missing.state(r["log"]) is State.INCOMPLETE,
-        "unheard": lambda r: len(r["log"]["unheard"]),
-        "days_missing": lambda r: len(history.missing_days(r["history"])),
-        "new_producers": lambda r: words.new_count(r["trend"]),
-    }
-)
+MEASURES: Final[Mapping[str, Callable[[Report], float]]] = {
+    "rejected_rate": lambda r: _rate(rejected_records(r["totals"]), r["totals"]["records_judged"]),
+    "rejected_records": lambda r: rejected_records(r["totals"]),
+    "unit_mistake_records": lambda r: r["totals"]["unit_mistake_records"],
+    "producers_affected": lambda r: r["totals"]["producers_affected"],
+    "would_reject_records": lambda r: r["totals"]["would_reject_records"],
+    "would_reject_producers": lambda r: r["totals"]["would_reject_producers"],
+    "clients_refused_by_kafka_4": lambda r: r["kafka_4"]["clients"],
+    "corrupt_rate": lambda r: _rate(_quarantined(r), r["log"]["lines"] + _quarantined(r)),
+    "lost_lines": lambda r: r["log"]["lost_lines"],
+    "missing_intervals": lambda r: r["log"]["missing_intervals"],
+    "silent_boots": lambda r: r["log"]["silent_boots"],
+    "lines_unusable": lambda r: r["log"]["lines_unusable"],
+    "incomplete": lambda r: missing.state(r["log"]) is State.INCOMPLETE,
+    "unheard": lambda r: len(r["log"]["unheard"]),
+    "days_missing": lambda r: len(history.missing_days(r["history"])),
+    "new_producers": lambda r: words.new_count(r["trend"]),
+}
 
-OF_TOPIC: Final[Mapping[str, Callable[[Counts], float]]] = MappingProxyType(
-    {
-        "rejected_rate": lambda c: _rate(rejected_records(c), c["records_judged"]),
-        "rejected_records": lambda c: rejected_records(c),
-    }
-)
+OF_TOPIC: Final[Mapping[str, Callable[[Counts], float]]] = {
+    "rejected_rate": lambda c: _rate(rejected_records(c), c["records_judged"]),
+    "rejected_records": lambda c: rejected_records(c),
+}
 """The measures that exist for a single topic, too."""
 
 _LEAST: Final = (

@@ -9,7 +9,6 @@ Plain Python, no Spark, no files.
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from types import MappingProxyType
 from typing import Any, Final, TypedDict, get_type_hints
 
 from spark_reports.log.completeness import State
@@ -73,7 +72,7 @@ def of_report(
     report: Report,
     days: Sequence[DayOfTrend],
     page: str | None,
-    processes: Mapping[str, Collection[tuple[str, str]]] = MappingProxyType({}),
+    processes: Mapping[str, Collection[tuple[str, str]]] = {},
 ) -> list[DayFacts]:
     """The facts of each day of a report. `days`: the days of the rollup; only days of the report are used.
     `processes`: proxy and boot of those that wrote the log, by day.

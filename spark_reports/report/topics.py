@@ -1,13 +1,13 @@
 """A topic in words: its worst producers, and the records that limits around its own would reject."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from spark_reports.report import words
 from spark_reports.report.shape import CLIENTS_PER_TOPIC, AroundLimit, Topic
 
-SIDE_WORDS: Final = MappingProxyType({"behind": "Oldest allowed", "ahead": "Newest allowed"})
+SIDE_WORDS: Final[Mapping[str, str]] = {"behind": "Oldest allowed", "ahead": "Newest allowed"}
 """The limit of each side, as it is called in a report."""
 
 

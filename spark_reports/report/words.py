@@ -6,7 +6,6 @@ The sentences of report.json and all renderers use it, so that HTML and Markdown
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from types import MappingProxyType
 from typing import Any, Final
 
 from spark_reports.log.completeness import NEWER
@@ -59,77 +58,69 @@ class Advice:
     platform: str | None = None
 
 
-UNIT_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
-    {
-        **{guess: Advice(f"timestamps are in {unit.name}", unit.advice) for guess, unit in UNITS.items()},
-        UnitGuess.TICKS_100NS: Advice(
-            "timestamps are in ticks of 100 ns (.NET, FILETIME)", UNITS[UnitGuess.TICKS_100NS].advice
-        ),
-        UnitGuess.ZERO: Advice("timestamps are 0: a time that was never set", ADVICE[UnitGuess.ZERO]),
-        UnitGuess.NEVER_SET: Advice(
-            "timestamps are the zero time or the end of a calendar: a time that was never set",
-            ADVICE[UnitGuess.NEVER_SET],
-        ),
-        UnitGuess.OTHER_EPOCH: Advice(
-            "timestamps are counted from another epoch, or in days", ADVICE[UnitGuess.OTHER_EPOCH]
-        ),
-        UnitGuess.DIGITS: Advice("timestamps are dates written as a number", ADVICE[UnitGuess.DIGITS]),
-    }
-)
+UNIT_ADVICE: Final[Mapping[str, Advice]] = {
+    **{guess: Advice(f"timestamps are in {unit.name}", unit.advice) for guess, unit in UNITS.items()},
+    UnitGuess.TICKS_100NS: Advice(
+        "timestamps are in ticks of 100 ns (.NET, FILETIME)", UNITS[UnitGuess.TICKS_100NS].advice
+    ),
+    UnitGuess.ZERO: Advice("timestamps are 0: a time that was never set", ADVICE[UnitGuess.ZERO]),
+    UnitGuess.NEVER_SET: Advice(
+        "timestamps are the zero time or the end of a calendar: a time that was never set",
+        ADVICE[UnitGuess.NEVER_SET],
+    ),
+    UnitGuess.OTHER_EPOCH: Advice(
+        "timestamps are counted from another epoch, or in days", ADVICE[UnitGuess.OTHER_EPOCH]
+    ),
+    UnitGuess.DIGITS: Advice("timestamps are dates written as a number", ADVICE[UnitGuess.DIGITS]),
+}
 
-REASON_ADVICE: Final[Mapping[str, Advice]] = MappingProxyType(
-    {reason: Advice(reason.cause, reason.fix) for reason in Reason}
-)
+REASON_ADVICE: Final[Mapping[str, Advice]] = {reason: Advice(reason.cause, reason.fix) for reason in Reason}
 
-ERROR_ADVICE: Final[Mapping[int, Advice]] = MappingProxyType(
-    {
-        ErrorCode.MESSAGE_TOO_LARGE: Advice(
-            "batches are larger than the topic allows",
-            "lower the producer's batch size",
-            "raise the topic's max.message.bytes",
-        ),
-        ErrorCode.TOPIC_AUTHORIZATION_FAILED: Advice(
-            "the client may not write to the topic",
-            "ask for the right to write, or correct the topic's name",
-            "grant its principal Write on the topic",
-        ),
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Advice(
-            "the topic does not exist", "correct the topic's name", "create the topic"
-        ),
-        ErrorCode.UNKNOWN_TOPIC_ID: Advice(
-            "the topic was deleted, or made again with another id",
-            "create it; the producer asks for the new id by itself",
-        ),
-        ErrorCode.NOT_ENOUGH_REPLICAS: Advice(
-            "too few replicas were in sync", "nothing at the producer", "look at the brokers"
-        ),
-        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Advice(
-            "a batch before it was rejected, so its number was out of order",
-            "nothing: an idempotent producer sends it again, a transaction is aborted",
-        ),
-        ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Advice(
-            "the broker has these records already", "nothing: the producer takes it for a success"
-        ),
-        ErrorCode.CONCURRENT_TRANSACTIONS: Advice(
-            "the producer's transaction before it was still ending", "nothing: the producer sends them again"
-        ),
-    }
-)
+ERROR_ADVICE: Final[Mapping[int, Advice]] = {
+    ErrorCode.MESSAGE_TOO_LARGE: Advice(
+        "batches are larger than the topic allows",
+        "lower the producer's batch size",
+        "raise the topic's max.message.bytes",
+    ),
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: Advice(
+        "the client may not write to the topic",
+        "ask for the right to write, or correct the topic's name",
+        "grant its principal Write on the topic",
+    ),
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: Advice(
+        "the topic does not exist", "correct the topic's name", "create the topic"
+    ),
+    ErrorCode.UNKNOWN_TOPIC_ID: Advice(
+        "the topic was deleted, or made again with another id",
+        "create it; the producer asks for the new id by itself",
+    ),
+    ErrorCode.NOT_ENOUGH_REPLICAS: Advice(
+        "too few replicas were in sync", "nothing at the producer", "look at the brokers"
+    ),
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Advice(
+        "a batch before it was rejected, so its number was out of order",
+        "nothing: an idempotent producer sends it again, a transaction is aborted",
+    ),
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: Advice(
+        "the broker has these records already", "nothing: the producer takes it for a success"
+    ),
+    ErrorCode.CONCURRENT_TRANSACTIONS: Advice(
+        "the producer's transaction before it was still ending", "nothing: the producer sends them again"
+    ),
+}
 """The advice for errors of the broker that are not about timestamps."""
 
-REASON_WORDS: Final[Mapping[str, str]] = MappingProxyType({reason: reason.word for reason in Reason})
+REASON_WORDS: Final[Mapping[str, str]] = {reason: reason.word for reason in Reason}
 _OF_TIME: Final = frozenset({Trait.AHEAD, Trait.BEHIND, Trait.OF_SIZE})
 _TRAITS: Final[Mapping[str, tuple[Trait, ...]]] = {reason: reason.traits for reason in Reason}
 
-VERDICT_WORDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        VerdictName.ACCEPTED: "accepted",
-        VerdictName.REPAIRED: "repaired",
-        VerdictName.REJECTED: "rejected by tsproxy",
-        VerdictName.BROKER_REJECTED: "rejected by the broker",
-        VerdictName.UNCONFIRMED: "unconfirmed",
-    }
-)
+VERDICT_WORDS: Final[Mapping[str, str]] = {
+    VerdictName.ACCEPTED: "accepted",
+    VerdictName.REPAIRED: "repaired",
+    VerdictName.REJECTED: "rejected by tsproxy",
+    VerdictName.BROKER_REJECTED: "rejected by the broker",
+    VerdictName.UNCONFIRMED: "unconfirmed",
+}
 
 
 FOLDED: Final = "(other)"
@@ -145,28 +136,24 @@ PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID, NOT_LISTED)
 """The words that stand in tables for a name. A client or topic that is really called so, or so behind
 backslashes, has one more backslash in front wherever it is shown or kept (`transforms.named`)."""
 
-_CHANGES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "new": "new: never rejected before",
-        "doubled": "rejected share at least doubled",
-        "recovered": "recovered: no rejections any more",
-    }
-)
+_CHANGES: Final[Mapping[str, str]] = {
+    "new": "new: never rejected before",
+    "doubled": "rejected share at least doubled",
+    "recovered": "recovered: no rejections any more",
+}
 
-PROBLEM_WORDS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "not_json": "not one JSON object of the log: torn by a crash, cut by a shipper, packed "
-        "(a large file has to be named .gz or .zst), or not written by the proxy",
-        "no_identity": "without proxy, boot, seq, event or version: of another program, or taken apart by a "
-        "shipper, which has an option that leaves lines alone",
-        "bad_type": "with a value of the wrong type",
-        "bad_instant": "with an invalid time",
-        "bad_key": "that do not say which batches they count",
-        "bad_count": "with an invalid count",
-        "unknown_version": NEWER,
-        "conflict": "delivered several times with different contents: it is unknown which is right",
-    }
-)
+PROBLEM_WORDS: Final[Mapping[str, str]] = {
+    "not_json": "not one JSON object of the log: torn by a crash, cut by a shipper, packed "
+    "(a large file has to be named .gz or .zst), or not written by the proxy",
+    "no_identity": "without proxy, boot, seq, event or version: of another program, or taken apart by a "
+    "shipper, which has an option that leaves lines alone",
+    "bad_type": "with a value of the wrong type",
+    "bad_instant": "with an invalid time",
+    "bad_key": "that do not say which batches they count",
+    "bad_count": "with an invalid count",
+    "unknown_version": NEWER,
+    "conflict": "delivered several times with different contents: it is unknown which is right",
+}
 """The problem of an unusable line (`log.read`)."""
 
 SENT_AGAIN: Final = (
