@@ -112,8 +112,8 @@ class Application:
 
 def name_of(client_id: str | None, entries: Iterable[Application] = ()) -> str | None:
     """The application of a client, as tables show it: the first entry that fits, else `folded`."""
-    own = words.true_id(client_id)
-    if client_id is None or own is None:
+    sent_id = words.true_id(client_id)
+    if client_id is None or sent_id is None:
         return client_id
-    fitting = (entry.name for entry in entries if any(each.fits(own) for each in entry.client_ids))
+    fitting = (entry.name for entry in entries if any(ids.fits(sent_id) for ids in entry.client_ids))
     return next(fitting, folded(client_id))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, Final
@@ -170,27 +171,16 @@ def _around(totals: Rows, limits: dict[str, Any] | None) -> list[AroundLimit]:
 
 def _drift(rows: Rows) -> list[DriftBucket]:
     """Buckets behind count batches by their smallest drift, buckets ahead by their largest."""
-    sums: dict[int, dict[bool, tuple[int, int]]] = {}
+    buckets: dict[int, DriftBucket] = {}
+    none = dict.fromkeys(DriftBucket.__annotations__, 0)
     for row in rows:
-        index = row["bucket"]
+        index, outcome = row["bucket"], "rejected" if row["is_rejected"] else "not_rejected"
         if (row["side"] == "behind") == (index < 0):
-            sums.setdefault(index, {})[row["is_rejected"]] = (row["records"], row["batches"])
-    buckets = []
-    for index in sorted(sums):
-        above_ms, up_to_ms = bucket_bounds_ms(index)
-        others, rejected = sums[index].get(False, (0, 0)), sums[index].get(True, (0, 0))
-        buckets.append(
-            DriftBucket(
-                bucket=index,
-                above_ms=above_ms,
-                up_to_ms=up_to_ms,
-                not_rejected_records=others[0],
-                not_rejected_batches=others[1],
-                rejected_records=rejected[0],
-                rejected_batches=rejected[1],
-            )
-        )
-    return buckets
+            above_ms, up_to_ms = bucket_bounds_ms(index)
+            bounds = {"bucket": index, "above_ms": above_ms, "up_to_ms": up_to_ms}
+            counts = {f"{outcome}_{name}": row[name] for name in ("records", "batches")}
+            buckets[index] = of_row(DriftBucket, none | buckets.get(index, {}) | bounds | counts)
+    return [buckets[index] for index in sorted(buckets)]
 
 
 def _what_if(rows: Rows, left_out: int) -> WhatIf:
@@ -297,18 +287,13 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
     set_aside = [row for row in files if row["problem"] is not None and row["file"] is not None]
     examples = sorted(set_aside, key=itemgetter("file", "problem"))[:_EXAMPLES]
     as_they_came = [f"{row['file']}: {row['example']}" for row in files if row["changed"] and row["file"]]
-    return LogQuality(
+    return of_row(
+        LogQuality,
+        asdict(proof),
         is_complete=proof.is_complete,
         state=proof.state,
         sentence=proof.sentence,
-        proxies=proof.proxies,
-        boots=proof.boots,
-        lines=proof.lines,
-        lost_lines=proof.lost_lines,
-        intervals=proof.intervals,
-        missing_intervals=proof.missing_intervals,
         silent_boots=len(proof.silent),
-        gaps=proof.gaps,
         silent=proof.silent[:GAPS_LISTED],
         unheard=proof.unheard[:GAPS_LISTED],
         duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
@@ -317,9 +302,6 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
         lines_unusable=sum(proof.unusable.values()),
         changed_lines=sum(row["changed"] for row in files),
         changed_examples=sorted(as_they_came)[:_EXAMPLES],
-        lines_dropped=proof.lines_dropped,
-        decisions_suppressed=proof.decisions_suppressed,
-        batches_folded=proof.batches_folded,
         files=number,
         open_files=number_open,
     )

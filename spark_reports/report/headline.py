@@ -63,9 +63,9 @@ def _of_all(totals: Totals, reasons: Sequence[ReasonRow], state: str) -> str:
     if rejected == 0:
         return f"None of {words.many(judged, 'record')} was rejected."
     told = _how_many(rejected, judged, is_least=state == State.INCOMPLETE)
-    if (found := causes.main_cause(reasons)) is None:
+    if (main_cause := causes.main_cause(reasons)) is None:
         return f"{told}."
-    main, records = found
+    main, records = main_cause
     part = "" if records == rejected else f". Main cause ({words.share(records, rejected)})"
     with_cause = f"{told}{part}: {main}."
     return with_cause if len(with_cause.split()) <= _MAX_WORDS else f"{told}."
@@ -113,13 +113,13 @@ def details(report: Report) -> list[str]:
 
 
 def _causes(totals: Totals, producers: Sequence[Producer], reasons: Sequence[ReasonRow]) -> list[str]:
-    found, rejected = causes.merged(reasons, producers, totals), rejected_records(totals)
+    merged, rejected = causes.merged(reasons, producers, totals), rejected_records(totals)
     named = [
-        f"{words.share(each.records, rejected)} of rejected records: {each.name}, {_senders(each)}."
-        for each in found[:_NAMED]
+        f"{words.share(cause.records, rejected)} of rejected records: {cause.name}, {_senders(cause)}."
+        for cause in merged[:_NAMED]
     ]
-    rest = found[_NAMED:]
-    share = words.share(sum(each.records for each in rest), rejected)
+    rest = merged[_NAMED:]
+    share = words.share(sum(cause.records for cause in rest), rejected)
     more = words.many(len(rest), "more cause")
     return [*named, *([f"{share}: {more}."] if rest else [])]
 

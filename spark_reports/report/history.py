@@ -14,7 +14,7 @@ from typing import Any, Final, TypedDict, get_type_hints
 from spark_reports.log.completeness import State
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
-from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, LogQuality, Report
+from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, LogQuality, Report, of_row
 from spark_reports.report.shape_for_readers import History, PastDay, Usual
 
 _LACKS_PERCENT: Final = 1
@@ -86,35 +86,30 @@ def of_report(
     state = missing.state(report["log"])
     is_one_day = first == last
     cause = main_cause(report["reasons"]) if is_one_day else None
-    owned = report["owners"]
+    owned, totals = report["owners"], report["totals"] if is_one_day else None
     teams = [row["team"] for row in owned["teams"] if row["team"]] if owned and is_one_day else []
     facts = []
     for day in _days(first, last):
-        counts = counted.get(day)
-        if counts is None and first != last and state is not State.COMPLETE:
+        if day not in counted and not is_one_day and state is not State.COMPLETE:
             continue
-        records, rejected, affected = (
-            (counts["records"], counts["rejected_records"], counts["producers_affected"])
-            if counts
-            else (0, 0, 0)
-        )
+        counts = counted.get(day) or DayOfTrend(day=day, records=0, rejected_records=0, producers_affected=0)
         is_over = report["generated_ts"][:10] > day
         facts.append(
-            DayFacts(
-                day=day,
+            of_row(
+                DayFacts,
+                counts,
                 state=state if is_over else NOT_OVER,
-                is_compared=is_over and records > 0 and _is_whole(report["log"], (last - first).days + 1),
-                records=records,
-                rejected_records=rejected,
-                producers_affected=affected,
+                is_compared=is_over
+                and counts["records"] > 0
+                and _is_whole(report["log"], (last - first).days + 1),
                 cause=cause[0] if cause else None,
                 cause_records=cause[1] if cause else 0,
-                would_reject_records=report["totals"]["would_reject_records"] if is_one_day else None,
-                would_reject_producers=report["totals"]["would_reject_producers"] if is_one_day else None,
+                would_reject_records=totals and totals["would_reject_records"],
+                would_reject_producers=totals and totals["would_reject_producers"],
                 page=page,
                 generated_ts=report["generated_ts"],
                 teams=teams[:_NAMED],
-                processes=[[*each] for each in sorted(processes.get(day, ()))[:_NAMED]],
+                processes=[[*process] for process in sorted(processes.get(day, ()))[:_NAMED]],
             )
         )
     return facts
@@ -161,15 +156,15 @@ def to_text(facts: DayFacts) -> str:
 def from_text(text: str) -> DayFacts | None:
     """The facts from a file of a rollup. None for anything else: the day is then missing."""
     try:
-        found: Any = _ADDED | json.loads(text)
-        own = DayFacts(**{name: found[name] for name in _FORM})  # type: ignore[typeddict-item]  # checked below
-        is_day = date.fromisoformat(own["day"]).isoformat() == own["day"]
+        facts = of_row(DayFacts, _ADDED | json.loads(text))
+        is_day = date.fromisoformat(facts["day"]).isoformat() == facts["day"]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    is_valid = is_day and all(isinstance(own[name], kind) for name, kind in _FORM.items())
-    is_valid = is_valid and all(isinstance(name, str) for name in own["teams"])
-    is_valid = is_valid and all(map(_is_pair, own["processes"]))
-    return own if is_valid and own["state"] in (*State, NOT_OVER) else None
+    values: Mapping[str, Any] = facts
+    is_valid = is_day and all(isinstance(values[name], kind) for name, kind in _FORM.items())
+    is_valid = is_valid and all(isinstance(name, str) for name in facts["teams"])
+    is_valid = is_valid and all(map(_is_pair, facts["processes"]))
+    return facts if is_valid and facts["state"] in (*State, NOT_OVER) else None
 
 
 _LISTS: Final = ("teams", "processes")
@@ -183,17 +178,17 @@ _ADDED: Final[Mapping[str, Any]] = {
 _FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | dict.fromkeys(_LISTS, list)
 
 
-def _is_pair(found: Any) -> bool:
-    return isinstance(found, list) and len(found) == 2 and all(isinstance(each, str) for each in found)
+def _is_pair(names: Any) -> bool:
+    return isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
 
 
 def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:
     """The history of `day`. `facts`: by day, including the facts of `day`. `new_producers` is None if no day
     before is known."""
     days = [_past(name, facts.get(name)) for name in _days(day - timedelta(days=DAYS_BEFORE), day)]
-    *before, own = days
-    usual = _usual(before) if own["is_compared"] else None
-    direction = _direction(own, usual["share_of"]) if usual else "not_compared"
+    *before, today = days
+    usual = _usual(before) if today["is_compared"] else None
+    direction = _direction(today, usual["share_of"]) if usual else "not_compared"
     return History(
         days=days,
         direction=direction,
@@ -209,13 +204,7 @@ def _days(first: date, last: date) -> list[str]:
 def _past(day: str, facts: DayFacts | None) -> PastDay:
     if facts is None:
         return PastDay(day=day, state=MISSING, is_compared=False, records=None, rejected_records=None)
-    return PastDay(
-        day=day,
-        state=facts["state"],
-        is_compared=facts["is_compared"],
-        records=facts["records"],
-        rejected_records=facts["rejected_records"],
-    )
+    return of_row(PastDay, facts)
 
 
 def _counts(day: PastDay) -> tuple[int, int]:
@@ -242,8 +231,8 @@ def _usual(before: Iterable[PastDay]) -> Usual | None:
     )
 
 
-def _direction(own: PastDay, usual: PastDay) -> str:
-    (rejected, records), (rejected_before, records_before) = _counts(own), _counts(usual)
+def _direction(today: PastDay, usual: PastDay) -> str:
+    (rejected, records), (rejected_before, records_before) = _counts(today), _counts(usual)
     now, before = rejected * records_before, rejected_before * records  # the shares, times both wholes
     if abs(now - before) * 100 <= _ALIKE_PERCENT * before:
         return "as_usual"
@@ -251,13 +240,13 @@ def _direction(own: PastDay, usual: PastDay) -> str:
 
 
 def _sentence(days: Sequence[PastDay], usual: Usual | None, direction: str, new_producers: int | None) -> str:
-    *before, own = days
+    *before, today = days
     if usual is None:
-        return " ".join(["Not compared with the days before.", *_why_not(own, before)])
+        return " ".join(["Not compared with the days before.", *_why_not(today, before)])
     median = f"{in_words(usual['share_of'])} ({words.count(usual['rejected_records'])})"
     parts = [
-        f"{_DIRECTION_WORDS[direction]}: {in_words(own)} of the records of {own['day']} were rejected "
-        f"({words.count(own['rejected_records'] or 0)})",
+        f"{_DIRECTION_WORDS[direction]}: {in_words(today)} of the records of {today['day']} were rejected "
+        f"({words.count(today['rejected_records'] or 0)})",
         f"{median} in the median of {words.many(usual['days'], 'day')} before",
         *([f"{in_words(before[-1])} on the day before"] if before[-1]["is_compared"] else []),
     ]
@@ -285,11 +274,11 @@ def _new(count: int) -> str:
     return f"{words.many(count, 'producer')} {'is' if count == 1 else 'are'} new"
 
 
-def _why_not(own: PastDay, before: Sequence[PastDay]) -> list[str]:
-    if not own["is_compared"]:
-        is_bound = own["records"] and own["state"] == State.INCOMPLETE
-        at_least = f"; at least {words.many(_counts(own)[0], 'record')} rejected" if is_bound else ""
-        return [f"The day itself: {reason(own)}{at_least}."]
+def _why_not(today: PastDay, before: Sequence[PastDay]) -> list[str]:
+    if not today["is_compared"]:
+        is_bound = today["records"] and today["state"] == State.INCOMPLETE
+        at_least = f"; at least {words.many(_counts(today)[0], 'record')} rejected" if is_bound else ""
+        return [f"The day itself: {reason(today)}{at_least}."]
     return _left_out(before)
 
 
@@ -312,9 +301,9 @@ def reason(day: PastDay) -> str:
 def page_of(facts: Mapping[str, DayFacts], day: date) -> str | None:
     """The page of a day; None if there is none. If several days have the same folder, it holds only the last
     report."""
-    own = facts.get(day.isoformat())
-    page = links.relative(own["page"]) if own else None
-    if own is None or page is None:
+    asked = facts.get(day.isoformat())
+    page = links.relative(asked["page"]) if asked else None
+    if asked is None or page is None:
         return None
-    others = (each for each in facts.values() if each["page"] == own["page"])
-    return page if all(each["generated_ts"] <= own["generated_ts"] for each in others) else None
+    times = [other["generated_ts"] for other in facts.values() if other["page"] == asked["page"]]
+    return page if max(times) <= asked["generated_ts"] else None

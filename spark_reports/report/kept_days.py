@@ -45,5 +45,5 @@ def of_texts(texts: Iterable[str]) -> dict[str, DayFacts]:
 
 
 def keep(spark: "SparkSession", rollup: str, facts: Iterable[DayFacts]) -> None:
-    for each in facts:
-        files.write(spark, f"{rollup}/days", f"{each['day']}.json", history.to_text(each))
+    for day in facts:
+        files.write(spark, f"{rollup}/days", f"{day['day']}.json", history.to_text(day))

@@ -24,8 +24,8 @@ def channel_link(channel: str | None) -> str | None:
     """The link to an owner's channel: `mailto:…` or `https://…`; None for any other text."""
     if channel is None or len(channel) > _MAX_CHARS:
         return None
-    if found := _MAIL.fullmatch(channel):
-        return f"mailto:{found[1]}"
+    if mail := _MAIL.fullmatch(channel):
+        return f"mailto:{mail[1]}"
     return channel if _is_absolute(channel, "https") else None
 
 

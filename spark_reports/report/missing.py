@@ -20,7 +20,7 @@ def sentences(log: LogQuality) -> list[str]:
 
 def state(log: LogQuality) -> State:
     """The state of the log. One that is unknown here counts as incomplete."""
-    return next((each for each in State if each == log["state"]), State.INCOMPLETE)
+    return next((known for known in State if known == log["state"]), State.INCOMPLETE)
 
 
 def in_short(log: LogQuality) -> list[str]:

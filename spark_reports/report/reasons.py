@@ -11,7 +11,7 @@ from spark_reports.log.grouping import Rows
 from spark_reports.report.causes import KINDS, kind_of
 from spark_reports.report.groups import REASON
 from spark_reports.report.producers import aligned, why
-from spark_reports.report.shape import CauseHours, ClientReason, Producer, ReasonRow
+from spark_reports.report.shape import CauseHours, ClientReason, Producer, ReasonRow, of_row
 
 _ADVICE: Final = ("cause", "fix", "platform")
 _COUNTS: Final = ("batches", "records", "bad_records", "collateral_records")
@@ -19,10 +19,8 @@ _COUNTS: Final = ("batches", "records", "bad_records", "collateral_records")
 
 def by_cause(rows: Rows, producers: Sequence[Producer]) -> list[ReasonRow]:
     """The rows of `groups.REASONS` with their causes, the one with most records first."""
-    found = [
-        part for row in rows for part in _parts(ReasonRow(**why(row), producers=row["producers"]), producers)
-    ]
-    return sorted(found, key=lambda row: (-row["records"], row["cause"]))
+    parts = [part for row in rows for part in _parts(of_row(ReasonRow, {**row, **why(row)}), producers)]
+    return sorted(parts, key=lambda row: (-row["records"], row["cause"]))
 
 
 def by_hour(rows: Rows, hours: Sequence[str]) -> list[CauseHours]:
@@ -50,9 +48,9 @@ def _parts(row: ReasonRow, producers: Sequence[Producer]) -> Iterator[ReasonRow]
                 other.setdefault(reason["cause"], []).append(reason)
     rest = row.copy()
     for reasons in other.values():
-        own: dict[str, object] = {name: sum(reason[name] for reason in reasons) for name in _COUNTS}
-        own |= {name: reasons[0][name] for name in _ADVICE} | {"producers": len(reasons)}
-        part: ReasonRow = {**row, **own}  # type: ignore[typeddict-item]  # keys of ReasonRow
+        counts = {name: sum(reason[name] for reason in reasons) for name in _COUNTS}
+        advice = {name: reasons[0][name] for name in _ADVICE}
+        part = of_row(ReasonRow, {**row, **counts, **advice}, producers=len(reasons))
         for name in (*_COUNTS, "producers"):
             rest[name] -= part[name]
         yield part
