@@ -31,7 +31,8 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
     rollup holds a day of another log.
     """
     from spark_reports.report import day, rollup
-    from spark_reports.report.sums import summed
+    from spark_reports.report.sums import collected, summed
+    from spark_reports.report.table_source import TableSource
 
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     first, last = source.first, source.last
@@ -49,7 +50,7 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             for name, rows in zip(rollup.TABLES, written, strict=True):
                 rollup.store(rows, publication.rollup, name, first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
-            known = rollup.known(spark, publication.rollup, week_before, last)
+            known = TableSource(collected(rollup.known(spark, publication.rollup, week_before, last)))
             before = kept_days.read_week(spark, publication.rollup, first, last)
         evidence, processes = sums.day(), {} if known is None else sums.processes
     evidence = evidence if publication.has_addresses else evidence.without_addresses()

@@ -18,18 +18,18 @@ from spark_reports.commands.render import FORMATS
 from spark_reports.exits import UsageError
 from spark_reports.render import index, pages
 from spark_reports.render import teams as team_files
-from spark_reports.report import files, history, kept_days, links, owners, teams, trend
+from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
 from spark_reports.report.owners import Owners
 from spark_reports.report.shape import DayOfTrend, Report, of_row
 from spark_reports.report.shape_for_readers import Links
-from spark_reports.report.trend import ClientDay
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from spark_reports.report.day import Day
     from spark_reports.report.sums import Process
+    from spark_reports.report.table_source import TableSource
 
 _FORMATS: Final = ("html", "md", "json")
 _PAGE: Final = "report.html"
@@ -183,7 +183,7 @@ class Publication:
         self,
         day: "Day",
         now_ms: int,
-        known: Sequence[ClientDay] | None,
+        known: "TableSource | None",
         before: Mapping[str, DayFacts],
         processes: Mapping[str, Set["Process"]],
     ) -> tuple[Report, Report, list[DayFacts]]:
@@ -201,7 +201,7 @@ class Publication:
         everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.repaired)
-        days = [of_row(DayOfTrend, row) for row in trend.days(made.known)]
+        days = [of_row(DayOfTrend, row) for row in made.days]
         linked, facts = self.linked(report, days, before, processes)
         return linked, everybody, facts
 
@@ -222,8 +222,8 @@ class Publication:
         if self.rollup is not None:
             facts = history.of_report(report, days, page, processes)
             known |= {kept["day"]: kept for kept in facts}
-            changed = report["trend"]
-            past = history.compared(known, last, changed["new_producers"] if changed else None)
+            trend = report["trend"]
+            past = history.compared(known, last, trend["new_producers"] if trend else None)
         links_of_page = Links(
             json="report.json" if "json" in self.formats else None,
             csv="report.csv" if "csv" in self.formats else None,

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     week_before = day - timedelta(days=DAYS_BEFORE)
     evidence, now_ms = stored.day(publication.rollup, day)
     evidence = evidence if publication.has_addresses else evidence.without_addresses()
-    known = list(stored.producers(publication.rollup, week_before, day))
+    known = stored.producers(publication.rollup, week_before, day)
     before = stored.days(publication.rollup, week_before, day + timedelta(days=1))
     report, everybody, _ = publication.completed(evidence, now_ms, known, before, {})
     publication.publish(None, report, everybody)

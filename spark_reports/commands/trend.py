@@ -4,12 +4,14 @@ import argparse
 import json
 import sys
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import question
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.report import kept_days, trend, words
+from spark_reports.report.applications import name_of
 from spark_reports.report.shape import DAYS_BEFORE
 
 _EXAMPLE: Final = """example:
@@ -37,9 +39,9 @@ def run(options: argparse.Namespace) -> int:
     _, last = arguments.period_of(options)
     first = last - timedelta(days=max(options.days - 1, DAYS_BEFORE))
     clients = stored.producers(options.rollup, first, last)
-    asked = [row for row in clients if is_asked(row.client_id, row.principal)]
-    rows = trend.of_applications(asked, owners.applications)
-    known, facts = trend.days(rows), stored.days(options.rollup, first, last)
+    asked = clients if options.team is None else clients.where(is_asked)
+    rows = trend.of_applications(asked, partial(name_of, entries=owners.applications))
+    known, facts = rows.table(trend.DAYS), stored.days(options.rollup, first, last)
     changes = trend.changes(rows, last)[: options.top] if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
     quiet = {day: _quiet(day) for day in question.without_records(facts)}

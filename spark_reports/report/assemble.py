@@ -236,11 +236,11 @@ def _names(listed: object) -> list[str]:
 
 def _trend(tables: Tables) -> Trend | None:
     """The trend; None without a rollup, or on its first day, which has no day before it."""
-    days, changes = trend.days(tables.known), trend.changes(tables.known, tables.day.last)
-    if len(days) < _COMPARABLE_DAYS:
+    if tables.known is None or len(tables.days) < _COMPARABLE_DAYS:
         return None
+    changes = trend.changes(tables.known, tables.day.last)
     return Trend(
-        days=[of_row(DayOfTrend, day) for day in days],
+        days=[of_row(DayOfTrend, day) for day in tables.days],
         changes=[of_row(Change, change) for change in changes[: tables.top]],
         new_producers=sum(change["kind"] == "new" for change in changes),
     )

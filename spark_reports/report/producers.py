@@ -40,7 +40,7 @@ def grouped(rows: Rows, key: Callable[[dict[str, Any]], Any]) -> dict[Any, Rows]
 def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: date) -> list[Producer]:
     """These clients of `Tables.clients`, the one with most rejected records first; `hours` as in
     Report.hours, or none, `last`: the last day of the period."""
-    rows_of, days = tables.counters.of_clients(clients), trend.days(tables.known)
+    rows_of, known = tables.counters.of_clients(clients), tables.known
     by_client = [
         grouped(rows, _client)
         for rows in (
@@ -50,7 +50,7 @@ def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: d
             rows_of.table(groups.CLIENT_HOURS) if hours else [],
             tables.addresses,
             tables.examples,
-            trend.rejecting(tables.known, clients),
+            trend.rejecting(known, clients) if known else [],
         )
     ]
     producers = []
@@ -58,7 +58,7 @@ def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: d
         instances, reasons, topics, by_hour, addresses, examples, rejecting = (
             rows.get(_client(row), []) for rows in by_client
         )
-        week = week_of(days, rejecting, last)
+        week = week_of(tables.days, rejecting, last)
         producers.append(
             of_row(
                 Producer,

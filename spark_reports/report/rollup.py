@@ -21,7 +21,6 @@ from spark_reports.log.read import of_period
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
 from spark_reports.report.groups import CLIENT
-from spark_reports.report.trend import ClientDay
 from spark_reports.report.what_if import LEFT_OUT, SIDES
 from spark_reports.report.words import FOLDED
 from tsproxy.decisions.drift import EDGES
@@ -159,8 +158,9 @@ def store(frame: DataFrame, folder: str, name: str, first: date, last: date) -> 
     Table(f"{folder}/{name}").replace_days(few, days)
 
 
-def known(spark: SparkSession, folder: str, first: date, last: date) -> list[ClientDay]:
-    """The days of `producers` that are there. Raises AnalysisException if no day was ever written.
+def known(spark: SparkSession, folder: str, first: date, last: date) -> DataFrame:
+    """The columns of `trend.CLIENT_DAYS` of the days of `producers` that are there. Raises AnalysisException
+    if no day was ever written.
 
     Each day has rows for the MAX_CLIENTS with most rejected records, then most records, and one row for all
     others.
@@ -171,7 +171,7 @@ def known(spark: SparkSession, folder: str, first: date, last: date) -> list[Cli
     place = F.row_number().over(order)
     names = {name: F.when(F.col("place") <= MAX_CLIENTS, F.col(name)) for name in CLIENT}
     names["client_id"] = F.when(F.col("place") > MAX_CLIENTS, FOLDED).otherwise(F.col("client_id"))
-    rows = (
+    return (
         of_period(table, first, last)
         .withColumn("place", place)
         .withColumns(names)
@@ -180,6 +180,4 @@ def known(spark: SparkSession, folder: str, first: date, last: date) -> list[Cli
             *transforms.sums("records", "rejected_records"),
             F.sum((F.col("rejected_records") > 0).cast("bigint")).alias("affected"),
         )
-        .collect()
     )
-    return [ClientDay(*row) for row in rows]

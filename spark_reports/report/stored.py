@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from spark_reports.exits import RollupUnreadableError, UsageError
 from spark_reports.report import files, kept_days
 from spark_reports.report.groups import CLIENT, ROLLUP, TYPES
 from spark_reports.report.history import DayFacts
-from spark_reports.report.trend import ClientDay
 from spark_reports.report.what_if import LEFT_OUT
 from tsproxy.decisions.fields import FieldType
 
@@ -47,12 +46,12 @@ _Files = dict[str, tuple[int | None, int | None]]
 """The paths of files, each with its size and the instant of its last change."""
 
 
-def producers(rollup: str, first: date, last: date) -> Iterator[ClientDay]:
-    """The rows of the days that are there, in no order. Raises as `_table`."""
-    found = _table(rollup, "producers", first, last, (_DAY, *CLIENT, "records", "rejected_records"))
-    for row in _rows(found):
-        day, client_id, principal, records, rejected = row
-        yield ClientDay(day, client_id, principal, records, rejected, int(rejected > 0))
+def producers(rollup: str, first: date, last: date) -> TableSource:
+    """The columns of `trend.CLIENT_DAYS` of the days that are there. Raises as `_table`."""
+    names = (*CLIENT, "records", "rejected_records")
+    clients = _table(rollup, "producers", first, last, (_DAY, *names)).rename_columns(["day", *names])
+    is_affected = compute.greater(clients["rejected_records"], 0)
+    return TableSource(clients.append_column("affected", is_affected.cast(pa.int64())))
 
 
 def days_of(rollup: str, name: str, first: date, last: date) -> set[str]:
@@ -110,10 +109,6 @@ def text(address: str) -> str:
 def _text(system: fs.FileSystem, path: str) -> str:
     with system.open_input_stream(path) as stream:
         return bytes(stream.read()).decode(errors="replace")
-
-
-def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*(as_text(column).to_pylist() for column in table.columns), strict=True)
 
 
 def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[str]) -> pa.Table:

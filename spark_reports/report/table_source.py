@@ -107,6 +107,11 @@ class TableSource:
         place = self.rows.column_names.index("client_id")
         return TableSource(self.rows.set_column(place, "client_id", named))
 
+    def of_days(self, first: str, last: str) -> "TableSource":
+        """The rows of the days of a rollup."""
+        day = self.rows["day"]
+        return TableSource(self.rows.filter(pc.and_(pc.greater_equal(day, first), pc.less_equal(day, last))))
+
     def of_topics(self, topics: Sequence[str]) -> "TableSource":
         """The rows of these topics."""
         return TableSource(self.rows.filter(_is_one_of(self.rows["topic"], topics)))

@@ -4,7 +4,7 @@ Producers are applications, and have their teams. The size of a table is bounded
 hours, reasons, boots and files.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import itemgetter
@@ -18,7 +18,6 @@ from spark_reports.report.day import Day
 from spark_reports.report.groups import CLIENT, REASON
 from spark_reports.report.owners import MAX_CLIENTS, Owners
 from spark_reports.report.table_source import TableSource
-from spark_reports.report.trend import ClientDay
 
 EXAMPLES_PER_REASON: Final = 2
 
@@ -39,17 +38,17 @@ class Tables:
     """`groups.WOULD_REJECT`, as many."""
     repaired: Rows
     """`groups.REPAIRED`, as many."""
-    known: Sequence[ClientDay]
-    """The days of applications that the rollup knows; empty without a rollup."""
+    known: TableSource | None
+    """The days of applications that the rollup knows (`trend.CLIENT_DAYS`); None without a rollup."""
+    days: Rows
+    """`trend.DAYS`; empty without a rollup."""
 
     def worst(self, clients: Rows) -> Rows:
         """The worst `top` of each team, so no team's hide another's."""
         return grouping.first_of(clients, ("team",), self.top)
 
 
-def collect(
-    day: Day, top: int, known: Sequence[ClientDay] | None = None, owners: Owners | None = None
-) -> Tables:
+def collect(day: Day, top: int, known: TableSource | None = None, owners: Owners | None = None) -> Tables:
     """The rows of the period, by application and team.
 
     `known`: `rollup.known` of the period and the days before it; None if there is no rollup.
@@ -57,6 +56,7 @@ def collect(
     entries = owners.applications if owners else ()
     named = cache(partial(name_of, entries=entries))
     counters = day.counters.of_applications(named)
+    known = None if known is None else trend.of_applications(known, named)
     clients, watched, repaired = (
         [{**row, "team": owners and owners.team_of(row)} for row in counters.table(table, MAX_CLIENTS)]
         for table in (groups.PRODUCERS, groups.WOULD_REJECT, groups.REPAIRED)
@@ -71,7 +71,8 @@ def collect(
         clients=clients,
         watched=watched,
         repaired=repaired,
-        known=trend.of_applications(known or (), entries),
+        known=known,
+        days=known.table(trend.DAYS) if known else [],
     )
 
 

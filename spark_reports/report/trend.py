@@ -4,60 +4,39 @@
 rows.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable
 from datetime import date, timedelta
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from spark_reports.log.grouping import Rows
-from spark_reports.report.applications import Application, name_of
+from spark_reports.log.grouping import Grouping, How, Measure, Rows
+from spark_reports.report.groups import CLIENT
 from spark_reports.report.shape import DAYS_BEFORE
+
+if TYPE_CHECKING:
+    from spark_reports.report.table_source import TableSource
 
 LEAST_RECORDS: Final = 10
 """Fewer rejected records than this are not reported as a change."""
 
+_SUMS: Final = {name: Measure(How.SUM, (name,)) for name in ("records", "rejected_records")}
+CLIENT_DAYS: Final = Grouping(
+    keys=("day", *CLIENT), measures={**_SUMS, "affected": Measure(How.GREATEST, ("affected",))}
+)
+"""The days of clients, or of applications, as the rollup's `producers` has them. `affected`: the clients of
+the row with rejections; an application is one."""
+DAYS: Final = Grouping(
+    keys=("day",), measures={**_SUMS, "producers_affected": Measure(How.SUM, ("affected",))}
+)
+"""One row for each day, with the columns of `shape.DayOfTrend`."""
 
-class ClientDay(NamedTuple):
-    """A row of the rollup's `producers`, or the sums of several clients as one row."""
 
-    day: str
-    client_id: str | None
-    principal: str | None
-    records: int
-    rejected_records: int
-    affected: int
-    """The clients of the row with rejections."""
-
-
-def of_applications(rows: Sequence[ClientDay], entries: Sequence[Application] = ()) -> list[ClientDay]:
+def of_applications(known: "TableSource", name_of: Callable[[str | None], str | None]) -> "TableSource":
     """The rows with the days of each application as one (`applications`), which is then the client."""
-    names = {client_id: name_of(client_id, entries) for client_id in {row.client_id for row in rows}}
-    shared = {name for client_id, name in names.items() if name != client_id}
-    sums: dict[tuple[str, str | None, str | None], list[int]] = {}
-    alone = []
-    for row in rows:
-        name = names[row.client_id]
-        if name in shared:
-            own = sums.setdefault((row.day, name, row.principal), [0, 0])
-            own[:] = own[0] + row.records, own[1] + row.rejected_records
-        else:
-            alone.append(row)
-    return [*alone, *(ClientDay(*key, own[0], own[1], int(own[1] > 0)) for key, own in sums.items())]
+    return known.of_applications(name_of).grouped(CLIENT_DAYS)
 
 
-def days(rows: Iterable[ClientDay]) -> Rows:
-    """One row for each day: `day`, `records`, `rejected_records`, `producers_affected`."""
-    sums: dict[str, list[int]] = {}
-    for row in rows:
-        own = sums.setdefault(row.day, [0, 0, 0])
-        own[0] += row.records
-        own[1] += row.rejected_records
-        own[2] += row.affected
-    names = ("records", "rejected_records", "producers_affected")
-    return [{"day": day, **dict(zip(names, sums[day], strict=True))} for day in sorted(sums)]
-
-
-def changes(rows: Iterable[ClientDay], day: date) -> Rows:
+def changes(known: "TableSource", day: date) -> Rows:
     """The clients whose rejections changed on `day`, against the seven days before it: most records first.
 
     CLIENT, `kind`, `records`, `rejected_records`, `records_before`, `rejected_before` (sums of those days):
@@ -69,17 +48,16 @@ def changes(rows: Iterable[ClientDay], day: date) -> Rows:
     """
     first, day_before, today = ((day - timedelta(days=n)).isoformat() for n in (DAYS_BEFORE, 1, 0))
     counts: dict[tuple[str | None, str | None], dict[str, tuple[int, int]]] = {}
-    for row in rows:
-        if first <= row.day <= today:
-            own = counts.setdefault((row.client_id, row.principal), {})
-            own[row.day] = (row.records, row.rejected_records)
-    found = []
-    for (client_id, principal), own in counts.items():
-        records, rejected = own.pop(today, (0, 0))
-        records_before, rejected_before = (sum(column) for column in zip((0, 0), *own.values(), strict=True))
+    for row in known.of_days(first, today).table(CLIENT_DAYS):
+        days = counts.setdefault((row["client_id"], row["principal"]), {})
+        days[row["day"]] = (row["records"], row["rejected_records"])
+    changed = []
+    for (client_id, principal), days in counts.items():
+        records, rejected = days.pop(today, (0, 0))
+        records_before, rejected_before = (sum(column) for column in zip((0, 0), *days.values(), strict=True))
         if not records or max(rejected, rejected_before) < LEAST_RECORDS:
             continue
-        shares = {name: bad / whole for name, (whole, bad) in own.items() if whole}
+        shares = {name: bad / whole for name, (whole, bad) in days.items() if whole}
         if not rejected:
             kind = "recovered"
         elif not rejected_before:
@@ -88,7 +66,7 @@ def changes(rows: Iterable[ClientDay], day: date) -> Rows:
             kind = "doubled"
         else:
             continue
-        found.append(
+        changed.append(
             {
                 "client_id": client_id,
                 "principal": principal,
@@ -99,13 +77,12 @@ def changes(rows: Iterable[ClientDay], day: date) -> Rows:
                 "rejected_before": rejected_before,
             }
         )
-    return sorted(found, key=_order)
+    return sorted(changed, key=_order)
 
 
-def rejecting(rows: Iterable[ClientDay], clients: Rows) -> Rows:
-    """CLIENT, `day` and `rejected_records` of the days on which one of these clients was rejected."""
-    known = {(row["client_id"], row["principal"]) for row in clients}
-    return [row._asdict() for row in rows if row.rejected_records and (row.client_id, row.principal) in known]
+def rejecting(known: "TableSource", clients: Rows) -> Rows:
+    """The days on which one of these clients was rejected."""
+    return [row for row in known.of_clients(clients).table(CLIENT_DAYS) if row["rejected_records"]]
 
 
 def _order(row: dict[str, Any]) -> tuple[Any, ...]:

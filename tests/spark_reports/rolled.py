@@ -82,6 +82,15 @@ def source_of(*rows):
     return TableSource.of_rollup(pa.Table.from_pylist(rows, pa.schema(columns)))
 
 
+def known(days):
+    """The days of clients that a rollup knows. `days`: day, client id, records, rejected records."""
+    names = ("day", "client_id", "records", "rejected_records")
+    rows = [dict(zip(names, day, strict=True)) | {"affected": int(day[-1] > 0)} for day in days]
+    texts = dict.fromkeys(("day", "client_id", "principal"), pa.string())
+    numbers = dict.fromkeys(("records", "rejected_records", "affected"), pa.int64())
+    return TableSource(pa.Table.from_pylist(rows, pa.schema(texts | numbers)))
+
+
 def day_of(*rows):
     """A day of these rows: nothing is known of addresses, examples, histograms and processes."""
     texts = dict.fromkeys(("topic", "side"), pa.string())

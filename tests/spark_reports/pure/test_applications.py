@@ -5,11 +5,10 @@ import pytest
 from spark_reports.render import html
 from spark_reports.report import trend, words
 from spark_reports.report.applications import RULES, folded, name_of
-from spark_reports.report.trend import ClientDay
 from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_owners import found
 from tests.spark_reports.pure.test_trend import FRIDAY
-from tests.spark_reports.rolled import rejected, reported, watched
+from tests.spark_reports.rolled import known, rejected, reported, watched
 
 ORDERS = '[[applications]]\nname = "Orders"\nclient_ids = ["orders-*", "Order?"]\n'
 
@@ -66,14 +65,15 @@ def test_an_entry_of_the_file_comes_before_the_rules(client_id, name):
 def test_new_instances_of_an_application_are_not_new_every_day():
     """Sixty instances with the same mistake each day were sixty new producers on the fourth."""
     rows = [
-        ClientDay(f"2026-11-{day}", f"orders-app-{pod}", None, 100, 50, 1)
+        (f"2026-11-{day}", f"orders-app-{pod}", 100, 50)
         for day, pods in ((19, ("7kq9v", "2xk4b")), (20, ("9fd7c", "4b5xz")))
         for pod in pods
     ]
-    assert [row["kind"] for row in trend.changes(rows, FRIDAY)] == ["new", "new"]
-    own = trend.of_applications([*rows, ClientDay("2026-11-20", "orders-app-*", None, 1, 0, 0)])
-    assert trend.changes(own, FRIDAY) == []
-    assert [(row["records"], row["producers_affected"]) for row in trend.days(own)] == [(200, 1), (201, 1)]
+    assert [row["kind"] for row in trend.changes(known(rows), FRIDAY)] == ["new", "new"]
+    days = trend.of_applications(known([*rows, ("2026-11-20", "orders-app-*", 1, 0)]), name_of)
+    assert trend.changes(days, FRIDAY) == []
+    sums = [(row["records"], row["producers_affected"]) for row in days.table(trend.DAYS)]
+    assert sums == [(200, 1), (201, 1)]
 
 
 def day(**file):

@@ -39,7 +39,7 @@ def asked(command, rollup, *more):
 
 
 def records(rollup):
-    return sum(row.records for row in stored.producers(str(rollup), FRIDAY, FRIDAY))
+    return sum(stored.producers(str(rollup), FRIDAY, FRIDAY).rows["records"].to_pylist())
 
 
 def test_trend_what_if_and_gate_run_where_there_is_neither_spark_nor_java(tmp_path):

@@ -4,7 +4,7 @@ from datetime import date
 
 from spark_reports.report import trend
 from spark_reports.report.shape import Change
-from spark_reports.report.trend import ClientDay
+from tests.spark_reports.rolled import known
 
 FRIDAY = date(2026, 11, 20)
 SHARES = {  # rejected records among 100, from the 13th to the 20th; None: it sent nothing
@@ -20,12 +20,12 @@ SHARES = {  # rejected records among 100, from the 13th to the 20th; None: it se
 
 
 def rows(shares=SHARES):
-    return [
-        ClientDay(f"2026-11-{day}", name, None, 100, rejected, int(rejected > 0))
+    return known(
+        (f"2026-11-{day}", name, 100, rejected)
         for name, own in shares.items()
         for day, rejected in zip(range(13, 21), own, strict=True)
         if rejected is not None
-    ]
+    )
 
 
 def test_doubled_is_said_of_a_share_that_doubled_against_the_day_before_and_the_usual_one():
@@ -42,7 +42,7 @@ def test_doubled_is_said_of_a_share_that_doubled_against_the_day_before_and_the_
 
 
 def test_days_are_the_sums_of_their_clients():
-    assert trend.days(rows())[-1] == {
+    assert rows().table(trend.DAYS)[-1] == {
         "day": "2026-11-20",
         "records": 800,
         "rejected_records": 319,
