@@ -17,8 +17,9 @@ from spark_reports.log.completeness import (
 )
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, reasons, trend, what_if, words
+from spark_reports.report.groups import grouped
 from spark_reports.report.headline import details, headline, rejected_records
-from spark_reports.report.producers import grouped, latest_ms, with_rejections
+from spark_reports.report.producers import latest_ms, with_rejections
 from spark_reports.report.shape import (
     CLIENTS_PER_TOPIC,
     SHAPE_VERSION,

@@ -6,10 +6,11 @@ groups, each time with the records of that cause.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from spark_reports.report import words
+from spark_reports.report.groups import grouped
 from spark_reports.report.shape import ClientReason, Producer, ReasonRow, Report, Totals, Why
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, Trait, UnitGuess
@@ -72,8 +73,8 @@ class Cause:
     @property
     def platform(self) -> str | None:
         """The remedies of those who run the platform; None if there is none."""
-        own = (row["platform"] for row in self.rows)
-        texts = dict.fromkeys(text for each in own if each for text in each.split("; "))
+        remedies = (row["platform"] for row in self.rows)
+        texts = dict.fromkeys(text for remedy in remedies if remedy for text in remedy.split("; "))
         return "; ".join(texts) or None
 
     @property
@@ -106,19 +107,17 @@ def of_report(report: Report) -> list[Cause]:
 
 def merged(reasons: Iterable[ReasonRow], producers: Sequence[Producer], totals: Totals) -> list[Cause]:
     """The same with all wrong units as one cause."""
-    found = _causes(reasons, producers, cause_of)
+    producers_of_units = totals["producers_with_unit_mistakes"]
     return [
-        Cause(each.name, each.rows, each.senders, totals["producers_with_unit_mistakes"], is_exact=True)
-        if each.name == WRONG_UNIT
-        else each
-        for each in found
+        replace(cause, producers=producers_of_units, is_exact=True) if cause.name == WRONG_UNIT else cause
+        for cause in _causes(reasons, producers, cause_of)
     ]
 
 
 def main_cause(reasons: Iterable[ReasonRow]) -> tuple[str, int] | None:
     """The cause of most rejected records, and their number; None if nothing was rejected."""
-    found = _causes(reasons, (), cause_of)
-    return (found[0].name, found[0].records) if found else None
+    merged_causes = _causes(reasons, (), cause_of)
+    return (merged_causes[0].name, merged_causes[0].records) if merged_causes else None
 
 
 def cause_of(why: Why) -> str:
@@ -135,26 +134,20 @@ def kind_of(reason: str | None, unit_guess: str | None) -> str:
     """The kind of a cause: one of KINDS."""
     if unit_guess not in (None, UnitGuess.ZERO):
         return "units"
-    traits = next((each.traits for each in Reason if each == reason), ())
+    traits = next((known.traits for known in Reason if known == reason), ())
     return "behind" if Trait.BEHIND in traits else "ahead" if Trait.AHEAD in traits else "others"
 
 
 def _causes(
     reasons: Iterable[ReasonRow], producers: Iterable[Producer], name_of: Callable[[Why], str]
 ) -> list[Cause]:
-    rows: dict[str, list[ReasonRow]] = {}
-    for row in reasons:
-        if row["verdict"] in _REJECTING and row["is_final"]:
-            rows.setdefault(name_of(row), []).append(row)
+    rows = grouped((r for r in reasons if r["verdict"] in _REJECTING and r["is_final"]), name_of)
     senders: dict[str, list[Sender]] = {}
     for producer in producers:
-        own: dict[str, list[ClientReason]] = {}
-        for reason in producer["reasons"]:
-            own.setdefault(name_of(reason), []).append(reason)
-        for name, with_it in own.items():
-            senders.setdefault(name, []).append(Sender(producer, with_it))
-    found = [_cause(name, own_rows, senders.get(name, [])) for name, own_rows in rows.items()]
-    return sorted(found, key=lambda cause: (-cause.records, cause.name))
+        for name, whys in grouped(producer["reasons"], name_of).items():
+            senders.setdefault(name, []).append(Sender(producer, whys))
+    causes = [_cause(name, of_cause, senders.get(name, [])) for name, of_cause in rows.items()]
+    return sorted(causes, key=lambda cause: (-cause.records, cause.name))
 
 
 def _cause(name: str, rows: Sequence[ReasonRow], senders: Sequence[Sender]) -> Cause:

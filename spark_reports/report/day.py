@@ -54,20 +54,20 @@ _AS_THEY_ARE: Final = ("clocks", "addresses", "examples", "limits", "in_force", 
 def to_text(day: Day, now_ms: int) -> str:
     """The text of a day's file in the rollup: all but the rows of its tables. `now_ms`: when the log was
     read."""
-    own = {name: getattr(day, name) for name in _AS_THEY_ARE}
+    rows = {name: getattr(day, name) for name in _AS_THEY_ARE}
     log = {"boots": day.evidence.boots, "gaps": day.evidence.gaps, "files": day.evidence.files}
     facts = {"day": day.first.isoformat(), "now_ms": now_ms, "records": _records(day.counters)}
-    return json.dumps({**facts, "log": log, **own}) + "\n"
+    return json.dumps({**facts, "log": log, **rows}) + "\n"
 
 
 def from_text(text: str, counters: TableSource, buckets: TableSource) -> tuple[Day, int]:
     """The day of `to_text`, with the rows of its tables, and `now_ms`. Raises ValueError or KeyError for
     another text, and for the rows of another run."""
-    found = json.loads(text)
-    if found["records"] != _records(counters):
+    facts = json.loads(text)
+    if facts["records"] != _records(counters):
         raise ValueError("its tables are of another run")
-    own, first = {name: found[name] for name in _AS_THEY_ARE}, date.fromisoformat(found["day"])
-    return Day(first, first, counters, buckets, Evidence(**found["log"]), **own), found["now_ms"]
+    rows, first = {name: facts[name] for name in _AS_THEY_ARE}, date.fromisoformat(facts["day"])
+    return Day(first, first, counters, buckets, Evidence(**facts["log"]), **rows), facts["now_ms"]
 
 
 def _records(counters: TableSource) -> int:

@@ -41,7 +41,7 @@ def require_writable(folder: str) -> None:
     path = local(folder)
     if path is None:
         return
-    nearest = next((each for each in (path, *path.absolute().parents) if each.exists()), Path("/"))
+    nearest = next((place for place in (path, *path.absolute().parents) if place.exists()), Path("/"))
     if not nearest.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(nearest))
     if not os.access(nearest, os.W_OK | os.X_OK):
@@ -125,8 +125,8 @@ def read_folders(spark: "SparkSession | None", folder: str, name: str) -> dict[s
     if here is not None:
         found_here = here.glob(f"*/{name}")
         return {path.parent.name: path.read_text(encoding="utf-8", errors="replace") for path in found_here}
-    _, found = _found(spark, folder, f"*/{name}")
-    paths = [each.getPath() for each in found]
+    _, matching = _found(spark, folder, f"*/{name}")
+    paths = [file.getPath() for file in matching]
     names = [path.toString() for path in paths]
     texts = spark.read.text(names, wholetext=True) if spark is not None and paths else None
     rows = texts.selectExpr("input_file_name() path", "value").collect() if texts is not None else []
@@ -135,8 +135,8 @@ def read_folders(spark: "SparkSession | None", folder: str, name: str) -> dict[s
 
 def _names(spark: "SparkSession | None", folder: str, glob: str) -> list[str]:
     """The names of the files of a folder on a file system that Spark knows."""
-    _, found = _found(spark, folder, glob)
-    return [each.getPath().getName() for each in found]
+    _, matching = _found(spark, folder, glob)
+    return [file.getPath().getName() for file in matching]
 
 
 def _found(spark: "SparkSession | None", folder: str, glob: str) -> tuple[Any, Iterable[Any]]:
@@ -157,8 +157,8 @@ def _remove_old_drafts(folder: Path) -> None:
 
 
 def _remove_old_drafts_far(spark: "SparkSession | None", folder: str) -> None:
-    files, found = _found(spark, folder, _DRAFTS)
-    for draft in found:
+    files, drafts = _found(spark, folder, _DRAFTS)
+    for draft in drafts:
         if time.time() - draft.getModificationTime() / 1000 > DRAFT_LASTS_S:
             files.delete(draft.getPath(), False)
 
@@ -219,13 +219,13 @@ def read_report(path: Path) -> Report:
 def report_of(text: str, path: str) -> Report:
     """The report in `text`, which `to_json` made. Raises NotAReportError, which names `path`."""
     try:
-        found = json.loads(text)
+        report = json.loads(text)
     except ValueError as error:
         raise NotAReportError(f"{path} is not JSON: {error}") from error
-    if not isinstance(found, dict) or found.get("report") != "daily":
+    if not isinstance(report, dict) or report.get("report") != "daily":
         raise NotAReportError(f"{path} is JSON, but not a report made by spark_reports")
-    if found.get("version") != SHAPE_VERSION:
+    if report.get("version") != SHAPE_VERSION:
         raise NotAReportError(
-            f"{path} is a report of version {found.get('version')}, and this program knows {SHAPE_VERSION}"
+            f"{path} is a report of version {report.get('version')}, and this program knows {SHAPE_VERSION}"
         )
-    return cast(Report, found)
+    return cast(Report, report)

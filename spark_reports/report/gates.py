@@ -75,10 +75,10 @@ class Gate:
         if self.topic is None:
             value = MEASURES[self.measure](report)
         else:
-            own = next((topic for topic in report["topics"] if topic["topic"] == self.topic), None)
-            if own is None and report["topics_omitted"]["rejected_records"]:
+            topic = next((topic for topic in report["topics"] if topic["topic"] == self.topic), None)
+            if topic is None and report["topics_omitted"]["rejected_records"]:
                 return f"{self.text}: the report does not list {self.topic}; a higher --top lists more topics"
-            value = OF_TOPIC[self.measure](own) if own is not None else 0.0
+            value = OF_TOPIC[self.measure](topic) if topic is not None else 0.0
         log = report["log"]
         missing_lines = log["lost_lines"] + log["lines_unusable"] if self.measure in _LEAST else 0
         if not missing_lines:
@@ -89,10 +89,10 @@ class Gate:
 
 def parse(text: str) -> Gate:
     """A gate from its text. Raises ValueError with a text that says what is allowed."""
-    found = _FORM.fullmatch(text)
-    if found is None or found["measure"] not in MEASURES:
+    parts = _FORM.fullmatch(text)
+    if parts is None or parts["measure"] not in MEASURES:
         raise ValueError(f"{text!r} is not MEASURE>NUMBER[%]; measures: {', '.join(MEASURES)}")
-    if found["topic"] and found["measure"] not in OF_TOPIC:
+    if parts["topic"] and parts["measure"] not in OF_TOPIC:
         raise ValueError(f"{text!r}: of one topic there are the measures {', '.join(OF_TOPIC)}")
-    bound = float(found["number"]) / (100 if found["percent"] else 1)
-    return Gate(text.strip(), found["measure"], bound, found["topic"])
+    bound = float(parts["number"]) / (100 if parts["percent"] else 1)
+    return Gate(text.strip(), parts["measure"], bound, parts["topic"])

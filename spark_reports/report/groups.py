@@ -4,8 +4,8 @@ The conditions are columns of the rollup's rows, and of their histograms (`table
 name of an application, `instance` the id of one of its clients (`applications`).
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, TypeVar
 
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
@@ -16,6 +16,18 @@ CLIENT: Final = ("client_id", "principal")
 REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
 RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.UNCONFIRMED)
 """The verdicts of batches that their producers may send again."""
+
+
+_Row = TypeVar("_Row")
+_Key = TypeVar("_Key")
+
+
+def grouped(rows: Iterable[_Row], key: Callable[[_Row], _Key]) -> dict[_Key, list[_Row]]:
+    """The rows by their key."""
+    by_key: dict[_Key, list[_Row]] = {}
+    for row in rows:
+        by_key.setdefault(key(row), []).append(row)
+    return by_key
 
 
 def _sums(*names: str, where: str | None = None) -> dict[str, Measure]:

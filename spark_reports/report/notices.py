@@ -1,10 +1,12 @@
 """Texts for the owners of clients: their records, the cause, its fix, and one example. `teams` sends them."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
 from typing import Final, TypeVar
 
 from spark_reports.report import words
-from spark_reports.report.shape import Producer, Repaired, Report, WouldReject
+from spark_reports.report.groups import CLIENT, grouped
+from spark_reports.report.shape import OwnedClient, Producer, Repaired, Report, WouldReject
 from tsproxy.model.policy import CANDIDATE
 
 _LISTED: Final = 10
@@ -19,18 +21,13 @@ def by_team(report: Report) -> dict[str | None, list[str]]:
     texts = [(row["team"], notice(report, row)) for row in filter(has_owner, report["producers"])]
     texts += [(rows[0]["team"], _warning(report, rows)) for rows in _of_clients(report["would_reject"])]
     texts += [(rows[0]["team"], _repair(report, rows)) for rows in _of_clients(report["repaired"])]
-    found: dict[str | None, list[str]] = {}
-    for team, text in texts:
-        found.setdefault(team, []).append(text)
-    return found
+    by_team = grouped(texts, itemgetter(0))
+    return {team: [text for _, text in told] for team, told in by_team.items()}
 
 
 def _of_clients(rows: Sequence[_Row]) -> Iterable[list[_Row]]:
     """The rows of each client that has an owner."""
-    found: dict[Hashable, list[_Row]] = {}
-    for row in filter(has_owner, rows):
-        found.setdefault((row["client_id"], row["principal"]), []).append(row)
-    return found.values()
+    return grouped(filter(has_owner, rows), itemgetter(*CLIENT)).values()
 
 
 def _repair(report: Report, rows: Sequence[Repaired]) -> str:
@@ -46,19 +43,19 @@ def _repair(report: Report, rows: Sequence[Repaired]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def has_owner(producer: Producer | WouldReject | Repaired) -> bool:
+def has_owner(client: OwnedClient) -> bool:
     """False for the row in which the proxy counted many clients together."""
-    return producer["client_id"] != words.FOLDED
+    return client["client_id"] != words.FOLDED
 
 
 def notice(report: Report, producer: Producer) -> str:
     """The text for one owner, plain and printable: it may go into a mail, a chat or a ticket."""
-    rejected, own = producer["rejected_records"], producer["records"]
+    rejected, sent = producer["rejected_records"], producer["records"]
     were = "was" if rejected == 1 else "were"
     lines = [
         _to(producer),
         f"On {words.days(report)} (UTC) {words.many(rejected, 'record')} of yours {were} rejected, "
-        f"{words.share(rejected, own)} of what you sent.{_good_ones(producer['collateral_records'])}",
+        f"{words.share(rejected, sent)} of what you sent.{_good_ones(producer['collateral_records'])}",
         *dict.fromkeys(f"* {reason['cause']}: {reason['fix']}." for reason in producer["reasons"]),
         _topics(report, producer),
     ]
@@ -108,7 +105,7 @@ def _watched(row: WouldReject) -> str:
     return f"* {records} to {topic}, by {by}{waiver}: {row['cause']}: {row['fix']}."
 
 
-def _to(client: Producer | WouldReject | Repaired) -> str:
+def _to(client: OwnedClient) -> str:
     return f"To the owner of {words.producer(client)}:"
 
 
@@ -136,11 +133,11 @@ def _topics(report: Report, producer: Producer) -> str:
 
 
 def _example(producer: Producer) -> list[str]:
-    found = next((example for example in producer["examples"] if example["bad_ts"]), None)
-    if found is None:
+    example = next((example for example in producer["examples"] if example["bad_ts"]), None)
+    if example is None:
         return []
     return [
-        f"For example at {words.instant_words(found['ts'])}, topic {words.short(found['topic'], 60)}, "
-        f"partition {found['partition']}: a record carried {found['bad_ts'][0]}"
-        f"{words.timestamp(found['bad_ts'][0], found['read_as_ts'])}."
+        f"For example at {words.instant_words(example['ts'])}, topic {words.short(example['topic'], 60)}, "
+        f"partition {example['partition']}: a record carried {example['bad_ts'][0]}"
+        f"{words.timestamp(example['bad_ts'][0], example['read_as_ts'])}."
     ]

@@ -35,15 +35,16 @@ The file is TOML, which Python reads itself: a cluster may have no package but p
 
 import re
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import translate
+from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.report import causes, links, words
 from spark_reports.report.applications import Application
+from spark_reports.report.groups import grouped
 from spark_reports.report.headline import details
 from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Known, Owned, Team
@@ -127,7 +128,7 @@ class Owners:
 
     def known_of(self, producer: Producer, day: str) -> Known | None:
         """The entry for all causes of a producer on that day; None if there is none."""
-        kinds = {causes.kind_of(each["reason"], each["unit_guess"]) for each in producer["reasons"]}
+        kinds = {causes.kind_of(why["reason"], why["unit_guess"]) for why in producer["reasons"]}
         for entry in self.known:
             is_of_cause = entry.cause is None or kinds == {entry.cause}
             if is_of_cause and day <= entry.until.isoformat() and entry.clients.fits(producer):
@@ -171,45 +172,34 @@ def _teams(
     owners: Owners, clients: Sequence[Client], watched: Sequence[Client], repaired: Sequence[Client]
 ) -> list[Team]:
     """A row for each team of the file, with what became of the records of its clients."""
-    sums: dict[str | None, Counter[str]] = {entry.team: Counter() for entry in owners.entries}
-    sums[None] = Counter()
-    for client in clients:
-        own = sums.setdefault(client["team"], Counter())
-        own.update(producers=1, records=client["records"], rejected_records=client["rejected_records"])
-    counted: dict[str | None, set[tuple[str | None, str | None]]] = {}
-    for row in watched:
-        own = sums.setdefault(team := row["team"], Counter())
-        if words.is_far_behind(row):
-            own.update(far_behind_records=row["bad_records"])
-        else:
-            own.update(would_reject_records=row["records"])
-            counted.setdefault(team, set()).add((row["client_id"], row["principal"]))
-    fixed: dict[str | None, set[tuple[str | None, str | None]]] = {}
-    for row in repaired:
-        sums.setdefault(team := row["team"], Counter()).update(repaired_records=row["records"])
-        fixed.setdefault(team, set()).add((row["client_id"], row["principal"]))
-    rows = [
-        Team(
+    rows: dict[str | None, Team] = {}
+    by_team = [grouped(listed, itemgetter("team")) for listed in (clients, watched, repaired)]
+    for team in (*(entry.team for entry in owners.entries), None):
+        lost, counted, fixed = (teams.get(team, []) for teams in by_team)
+        enforced = [row for row in counted if not words.is_far_behind(row)]
+        rows[team] = Team(
             team=team,
             channel=owners.channel_of(team),
-            producers=own["producers"],
-            records=own["records"],
-            rejected_records=own["rejected_records"],
-            would_reject_producers=len(counted.get(team, ())),
-            would_reject_records=own["would_reject_records"],
-            far_behind_records=own["far_behind_records"],
-            repaired_producers=len(fixed.get(team, ())),
-            repaired_records=own["repaired_records"],
+            producers=len(lost),
+            records=_sum(lost, "records"),
+            rejected_records=_sum(lost, "rejected_records"),
+            would_reject_producers=len(words.clients(enforced)),
+            would_reject_records=_sum(enforced, "records"),
+            far_behind_records=_sum(filter(words.is_far_behind, counted), "bad_records"),
+            repaired_producers=len(words.clients(fixed)),
+            repaired_records=_sum(fixed, "records"),
         )
-        for team, own in sums.items()
-    ]
     return sorted(
-        rows,
+        rows.values(),
         key=lambda row: (
             *(row["team"] is None, -row["rejected_records"], -row["would_reject_records"]),
             row["team"] or "",
         ),
     )
+
+
+def _sum(rows: Iterable[Client], name: str) -> int:
+    return sum(row[name] for row in rows)
 
 
 def parse(text: str, name: str) -> Owners:
@@ -244,15 +234,15 @@ def _entries(root: Mapping[str, object], name: str, problems: list[str]) -> Iter
     if not isinstance(listed, list) or not listed:
         problems.append(f"must have at least one table [[{name}]]")
         return
-    for number, each in enumerate(listed):
+    for number, table in enumerate(listed):
         place = f"{name}[{number}]"
-        if not isinstance(each, dict):
+        if not isinstance(table, dict):
             problems.append(f"{place}: must be a table [[{name}]] with {', '.join(keys)}")
             continue
-        found = _odd_keys(each, f"{place}.", keys)
-        entry = made(each, place, found)
-        problems += found
-        if not found:
+        mistakes = _odd_keys(table, f"{place}.", keys)
+        entry = made(table, place, mistakes)
+        problems += mistakes
+        if not mistakes:
             yield entry
 
 
@@ -261,11 +251,11 @@ def _odd_keys(section: Mapping[str, object], place: str, known: Sequence[str]) -
     return [f"{place}{_plain(key)}: unknown key; allowed here: {', '.join(known)}" for key in unknown]
 
 
-def _owner(found: Mapping[str, object], place: str, problems: list[str]) -> Owner:
-    if "team" not in found:
+def _owner(table: Mapping[str, object], place: str, problems: list[str]) -> Owner:
+    if "team" not in table:
         problems.append(f"{place}.team: is missing: the name of the team")
-    clients = _clients(found, place, problems)
-    team, channel = (_text(found, name, f"{place}.", problems) for name in ("team", "channel"))
+    clients = _clients(table, place, problems)
+    team, channel = (_text(table, name, f"{place}.", problems) for name in ("team", "channel"))
     if channel:
         try:
             links.require_channel(channel)
@@ -274,20 +264,20 @@ def _owner(found: Mapping[str, object], place: str, problems: list[str]) -> Owne
     return Owner(team or "", channel, clients)
 
 
-def _application(found: Mapping[str, object], place: str, problems: list[str]) -> Application:
-    if "name" not in found:
+def _application(table: Mapping[str, object], place: str, problems: list[str]) -> Application:
+    if "name" not in table:
         problems.append(f"{place}.name: is missing: the name of the application")
-    name = _text(found, "name", f"{place}.", problems) or ""
+    name = _text(table, "name", f"{place}.", problems) or ""
     if name.startswith(("(", "\\")):  # the words for a client without a name
         problems.append(f"{place}.name: {_shown(name)} is not allowed; must not begin with ( or \\")
-    return Application(name, _clients(found, place, problems, _OF_CLIENTS[:1]).client_ids)
+    return Application(name, _clients(table, place, problems, _OF_CLIENTS[:1]).client_ids)
 
 
-def _known(found: Mapping[str, object], place: str, problems: list[str]) -> KnownMistake:
-    clients, until = _clients(found, place, problems, _OF_CLIENTS), found.get("until")
+def _known(table: Mapping[str, object], place: str, problems: list[str]) -> KnownMistake:
+    clients, until = _clients(table, place, problems, _OF_CLIENTS), table.get("until")
     if type(until) is not date:
         problems.append(f"{place}.until: must be a date such as 2026-12-24, without quotes")
-    cause, ticket = (_text(found, name, f"{place}.", problems) for name in ("cause", "ticket"))
+    cause, ticket = (_text(table, name, f"{place}.", problems) for name in ("cause", "ticket"))
     if cause is not None and cause not in causes.KINDS:
         problems.append(
             f"{place}.cause: {_shown(cause)} is not allowed; must be one of {', '.join(causes.KINDS)}"
@@ -305,19 +295,19 @@ must not be used."""
 
 
 def _clients(
-    found: Mapping[str, object], place: str, problems: list[str], names: Sequence[str] = _LISTS
+    table: Mapping[str, object], place: str, problems: list[str], names: Sequence[str] = _LISTS
 ) -> Clients:
     patterns = [
-        tuple(_patterns(found[name], f"{place}.{name}", problems)) if name in found else () for name in _LISTS
+        tuple(_patterns(table[name], f"{place}.{name}", problems)) if name in table else () for name in _LISTS
     ]
-    if not any(name in found for name in names):
+    if not any(name in table for name in names):
         problems.append(f"{place}: must have {' or '.join(names)}")
     return Clients(patterns[0], patterns[1], patterns[2], place)
 
 
-def _text(found: Mapping[str, object], name: str, place: str, problems: list[str]) -> str | None:
+def _text(table: Mapping[str, object], name: str, place: str, problems: list[str]) -> str | None:
     """A text, or None if it is not there."""
-    value, key = found.get(name), f"{place}{name}"
+    value, key = table.get(name), f"{place}{name}"
     if value is None:
         return None
     if not isinstance(value, str):
@@ -334,11 +324,11 @@ def _patterns(value: object, key: str, problems: list[str]) -> Iterator[NamePatt
     listed = value if isinstance(value, list) else [value]
     if not listed:
         problems.append(f"{key}: must have at least one glob, such as billing-*")
-    for each in listed:
-        if not isinstance(each, str) or not each:
+    for glob in listed:
+        if not isinstance(glob, str) or not glob:
             problems.append(f"{key}: must be globs in quotes, such as 'billing-*'")
         else:
-            yield NamePattern(each, re.compile(translate(each)))
+            yield NamePattern(glob, re.compile(translate(glob)))
 
 
 def _shown(text: str) -> str:

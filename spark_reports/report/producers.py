@@ -1,12 +1,13 @@
 """The producers of report.json: one entry for each client, from the tables about clients."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, trend, words
+from spark_reports.report.groups import grouped
 from spark_reports.report.shape import (
     DAYS_BEFORE,
     ClientReason,
@@ -27,14 +28,6 @@ INSTANCES_PER_CLIENT: Final = 3
 """The clients of an application that are named."""
 
 _client: Final = itemgetter("client_id", "principal")
-
-
-def grouped(rows: Rows, key: Callable[[dict[str, Any]], Any]) -> dict[Any, Rows]:
-    """The rows by their key."""
-    groups: dict[Any, Rows] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return groups
 
 
 def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: date) -> list[Producer]:

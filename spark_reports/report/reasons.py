@@ -9,7 +9,7 @@ from typing import Final
 
 from spark_reports.log.grouping import Rows
 from spark_reports.report.causes import KINDS, kind_of
-from spark_reports.report.groups import REASON
+from spark_reports.report.groups import REASON, grouped
 from spark_reports.report.producers import aligned, why
 from spark_reports.report.shape import CauseHours, ClientReason, Producer, ReasonRow, of_row
 
@@ -25,9 +25,7 @@ def by_cause(rows: Rows, producers: Sequence[Producer]) -> list[ReasonRow]:
 
 def by_hour(rows: Rows, hours: Sequence[str]) -> list[CauseHours]:
     """The rows of `groups.REASON_HOURS` by kind of cause, always in the order of KINDS."""
-    kinds: dict[str, Rows] = {}
-    for row in rows:
-        kinds.setdefault(kind_of(row["reason"], row["unit_guess"]), []).append(row)
+    kinds = grouped(rows, lambda row: kind_of(row["reason"], row["unit_guess"]))
     return [
         CauseHours(kind=kind, cause=cause, rejected_records=aligned(kinds[kind], "rejected_records", hours))
         for kind, cause in KINDS.items()

@@ -146,8 +146,8 @@ def left_out(rolled: DataFrame) -> DataFrame:
         "records": F.col("left_out_records"),
         "event_date": F.substring("hour", 1, 10),
     }
-    found = rolled.where("left_out_records > 0").withColumns(columns)
-    return found.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
+    unknown = rolled.where("left_out_records > 0").withColumns(columns)
+    return unknown.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
 
 
 def store(frame: DataFrame, folder: str, name: str, first: date, last: date) -> None:

@@ -63,13 +63,13 @@ def drift(rollup: str, first: date, last: date, topic: str | None, client_id: st
     """CLIENT, `side` and `bucket` with their batches and records. `topic`, `client_id`: globs; None for all.
     Raises as `_table`."""
     asked = (*CLIENT, "side", "bucket", "batches", "records", *(["topic"] if topic else []))
-    found = _table(rollup, "drift", first, last, asked)
+    rows = _table(rollup, "drift", first, last, asked)
     for column, glob in (("topic", topic), ("client_id", client_id)):
         if glob is not None:
-            names = [name for name in compute.unique(found[column]).to_pylist() if name is not None]
+            names = [name for name in compute.unique(rows[column]).to_pylist() if name is not None]
             fits = pa.array([name for name in names if fnmatchcase(name, glob)], pa.string())
-            found = found.filter(compute.is_in(found[column], fits))
-    return TableSource(found)
+            rows = rows.filter(compute.is_in(rows[column], fits))
+    return TableSource(rows)
 
 
 def day(rollup: str, asked: date) -> tuple[Day, int]:
@@ -84,9 +84,9 @@ def day(rollup: str, asked: date) -> tuple[Day, int]:
     buckets = drift.append_column("is_own_side", compute.invert(drift["is_other_side"]))
     address = f"{rollup}/{FOLDER}/{asked}.json"
     with _said(address, kept_days.NO_ROLLUP):
-        found = _text(*_place(address))
+        written = _text(*_place(address))
     try:
-        return from_text(found, TableSource.of_rollup(counters), TableSource(buckets))
+        return from_text(written, TableSource.of_rollup(counters), TableSource(buckets))
     except (KeyError, TypeError, ValueError) as error:
         raise RollupUnreadableError(f"{address} cannot be read: {error}; run `daily` again") from error
 
@@ -97,7 +97,7 @@ def days(rollup: str, first: date, last: date) -> dict[str, DayFacts]:
     with _said(rollup):
         system, root = _place(f"{rollup}/days")
         there = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
-        return kept_days.of_texts([_text(system, each.path) for each in there if each.base_name in names])
+        return kept_days.of_texts([_text(system, file.path) for file in there if file.base_name in names])
 
 
 def text(address: str) -> str:
@@ -125,7 +125,7 @@ def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[st
         for _ in range(_TRIES):
             before = _files(system, root, first, last)
             try:
-                found = dataset.dataset(
+                rows = dataset.dataset(
                     list(before),
                     schema=schema,
                     format=dataset.ParquetFileFormat(dictionary_columns=names),
@@ -135,20 +135,20 @@ def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[st
             except FileNotFoundError:
                 continue
             if _files(system, root, first, last) == before:
-                return found.unify_dictionaries()
+                return rows.unify_dictionaries()
     raise RollupUnreadableError(f"{folder} is being written: ask again")
 
 
 def _files(system: fs.FileSystem, root: str, first: date, last: date) -> _Files:
     """The Parquet files of the days. Names that begin with a dot or an underscore are of a `daily` at
     work."""
-    found = {}
-    for each in system.get_file_info(fs.FileSelector(root, recursive=True)):
-        folder, _, name = each.path.removeprefix(root).strip("/").partition("/")
+    versions = {}
+    for file in system.get_file_info(fs.FileSelector(root, recursive=True)):
+        folder, _, name = file.path.removeprefix(root).strip("/").partition("/")
         is_asked = f"{_DAY}={first}" <= folder <= f"{_DAY}={last}"
-        if is_asked and each.is_file and not name.startswith((".", "_")):
-            found[each.path] = (each.size, each.mtime_ns)
-    return found
+        if is_asked and file.is_file and not name.startswith((".", "_")):
+            versions[file.path] = (file.size, file.mtime_ns)
+    return versions
 
 
 def _place(folder: str) -> tuple[fs.FileSystem, str]:

@@ -126,18 +126,18 @@ class Sums:
     def processes(self) -> dict[str, set[Process]]:
         """The processes that wrote usable lines, by day."""
         if self.source.first == self.source.last and self.cluster is None:
-            own = {(row["proxy"], row["boot"]) for row in self.evidence.boots if row["lines"]}
-            return {self.source.first.isoformat(): own}
-        found: dict[str, set[Process]] = {}
+            writers = {(row["proxy"], row["boot"]) for row in self.evidence.boots if row["lines"]}
+            return {self.source.first.isoformat(): writers}
+        by_day: dict[str, set[Process]] = {}
         for row in frames.rows(self._certain(self.usable).select("day", *BOOT).distinct()):
-            found.setdefault(row["day"], set()).add((row["proxy"], row["boot"]))
-        return found
+            by_day.setdefault(row["day"], set()).add((row["proxy"], row["boot"]))
+        return by_day
 
     def without_a_line(self, processes: Collection[Process]) -> set[Process]:
         """The processes among these of which no line was read, usable or not."""
         asked = self._certain(self.lines).where(F.col("boot").isin(*{boot for _, boot in processes}))
-        found = frames.rows(read.identified(asked).select(*BOOT).distinct())
-        return {*processes} - {(row["proxy"], row["boot"]) for row in found}
+        seen = frames.rows(read.identified(asked).select(*BOOT).distinct())
+        return {*processes} - {(row["proxy"], row["boot"]) for row in seen}
 
     def _certain(self, lines: DataFrame) -> DataFrame:
         """The lines without those of processes that may be of another cluster."""

@@ -61,11 +61,11 @@ class TableSource:
         options = {"distinct": pc.CountOptions(mode="only_valid")}
         aggregates = [(name, how, options.get(how)) for name, how in asked_of]
         grouped = pa.table(columns).group_by([*asked.keys]).aggregate(aggregates)
-        found = {key: as_text(grouped[key]) for key in asked.keys}
+        results = {key: as_text(grouped[key]) for key in asked.keys}
         for name, how in asked_of:
             measured = grouped[f"{name}_{how}"]
-            found[name] = measured.fill_null(0) if how == "sum" else measured
-        table = pa.table(found)
+            results[name] = measured.fill_null(0) if how == "sum" else measured
+        table = pa.table(results)
         if asked.having is not None:
             table = table.filter(pc.greater(table[asked.having], 0))
         if asked.keys:

@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from typing import Any, Final, Literal, TypedDict, cast, get_type_hints
 
 from spark_reports.report import links, notices, words
-from spark_reports.report.shape import Producer, Repaired, Report, WouldReject
+from spark_reports.report.shape import Client, Report, of_row
 from spark_reports.report.shape_for_readers import Links, Team
 
 LATEST: Final = "latest.json"
@@ -49,12 +49,10 @@ class TeamDay(TypedDict):
     repaired_records: int
 
 
-class TeamRow(TypedDict):
+class TeamRow(Client):
     """Records of a client that ended in the same way for the same cause."""
 
     outcome: Outcome
-    client_id: str | None
-    principal: str | None
     cause: str
     fix: str
     since: str | None
@@ -93,12 +91,11 @@ def page_of(day: str) -> str:
 
 def latest(report: Report, team: Team, before: Latest | None) -> Latest:
     """latest.json after the report of one day. `before`: what was there."""
-    own = _of_day(report, team)
-    [day] = own["days"]
-    known = {} if before is None else {each["day"]: each for each in before["days"]}
-    days = [each for _, each in sorted((known | {day["day"]: day}).items())][-DAYS:]
-    newer = before if before is not None and before["day"] > own["day"] else own
-    return {**newer, "days": days}
+    made = _of_day(report, team)
+    known = [] if before is None else before["days"]
+    days = {day["day"]: day for day in (*known, *made["days"])}
+    newer = before if before is not None and before["day"] > made["day"] else made
+    return {**newer, "days": [days[day] for day in sorted(days)][-DAYS:]}
 
 
 def _of_day(report: Report, team: Team) -> Latest:
@@ -106,25 +103,23 @@ def _of_day(report: Report, team: Team) -> Latest:
     address = known["address"] if known else None
     page = f"{address}/{FOLDER}/{folder_of(team['team'])}/{page_of(day)}" if address else None
     subject = f"tsproxy, {words.days(report)}: {_summary(team)}"
-    return Latest(
+    return of_row(
+        Latest,
+        team,
         version=_VERSION,
-        team=team["team"],
-        channel=team["channel"],
         day=day,
         subject=subject,
         text="\n".join(_texts(report, team, page)),
         page=page,
         rows=[*_rows(report, team["team"])],
         days=[
-            TeamDay(
+            of_row(
+                TeamDay,
+                team,
                 day=day,
                 generated_ts=report["generated_ts"],
                 state=report["log"]["state"],
                 subject=subject,
-                rejected_records=team["rejected_records"],
-                would_reject_records=team["would_reject_records"],
-                far_behind_records=team["far_behind_records"],
-                repaired_records=team["repaired_records"],
             )
         ],
     )
@@ -150,17 +145,16 @@ def _texts(report: Report, team: Team, page: str | None) -> Iterator[str]:
     """The texts for the team's clients, the records that they leave out, the address, and where help is."""
     name = team["team"]
     yield from notices.by_team(report).get(name, [])
-    listed = [each for each in report["producers"] if each["team"] == name and notices.has_owner(each)]
+    listed = [row for row in report["producers"] if row["team"] == name and notices.has_owner(row)]
     if more := team["producers"] - len(listed):
-        records = team["rejected_records"] - sum(each["rejected_records"] for each in listed)
+        records = team["rejected_records"] - sum(row["rejected_records"] for row in listed)
         yield (
             f"And {words.many(more, 'more producer')} with {words.many(records, 'rejected record')}, without "
             "a text here; `daily --top N` lists more.\n"
         )
-    _, watched = words.far_behind([each for each in report["would_reject"] if each["team"] == name])
-    if left := team["would_reject_records"] - sum(
-        each["records"] for each in watched if notices.has_owner(each)
-    ):
+    _, watched = words.far_behind([row for row in report["would_reject"] if row["team"] == name])
+    told = sum(row["records"] for row in watched if notices.has_owner(row))
+    if left := team["would_reject_records"] - told:
         yield f"And {words.many(left, 'more record')} would be rejected, without a text here.\n"
     if page is not None:
         yield f"Evidence, and the days before: {page}\n"
@@ -173,44 +167,25 @@ def _rows(report: Report, team: str | None) -> Iterator[TeamRow]:
         if producer["team"] == team:
             for reason in producer["reasons"]:
                 since = producer["since"] or producer["first_ts"]
-                yield _row("rejected", producer, reason["cause"], reason["fix"], since, reason["records"])
+                yield of_row(TeamRow, {**producer, **reason}, outcome="rejected", since=since)
     for row in report["would_reject"]:
         if row["team"] == team:
             is_old = words.is_far_behind(row)
             records = row["bad_records"] if is_old else row["records"]
-            outcome: Outcome = "far_behind" if is_old else "would_reject"
-            yield _row(outcome, row, row["cause"], row["fix"], None, records)
-    for each in report["repaired"]:
-        if each["team"] == team:
-            yield _row("repaired", each, each["cause"], each["fix"], each["first_ts"], each["records"])
-
-
-def _row(
-    outcome: Outcome,
-    client: Producer | WouldReject | Repaired,
-    cause: str,
-    fix: str,
-    since: str | None,
-    records: int,
-) -> TeamRow:
-    return TeamRow(
-        outcome=outcome,
-        client_id=client["client_id"],
-        principal=client["principal"],
-        cause=cause,
-        fix=fix,
-        since=since,
-        records=records,
-    )
+            outcome = "far_behind" if is_old else "would_reject"
+            yield of_row(TeamRow, row, outcome=outcome, since=None, records=records)
+    for fixed in report["repaired"]:
+        if fixed["team"] == team:
+            yield of_row(TeamRow, fixed, outcome="repaired", since=fixed["first_ts"])
 
 
 def linked(report: Report, known: Latest) -> Report:
     """The report with the links of the team's page: to the team's other days, and to nothing else."""
-    days, day = {each["day"] for each in known["days"]}, date.fromisoformat(report["last_day"])
+    days, last = {day["day"] for day in known["days"]}, date.fromisoformat(report["last_day"])
     before, after = (
-        page_of(str(other)) if str(other := day + timedelta(days=step)) in days else None for step in (-1, 1)
+        page_of(str(other)) if str(other := last + timedelta(days=step)) in days else None for step in (-1, 1)
     )
-    own = Links(
+    beside = Links(
         json=LATEST,
         csv=None,
         index=INDEX,
@@ -220,30 +195,34 @@ def linked(report: Report, known: Latest) -> Report:
         teams=None,
         address=None,
     )
-    return {**report, "links": own}
+    return {**report, "links": beside}
 
 
-def to_text(found: Latest) -> str:
-    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+def to_text(known: Latest) -> str:
+    return json.dumps(known, indent=1, ensure_ascii=False) + "\n"
 
 
 def from_text(text: str | None) -> Latest | None:
     """The file that `to_text` wrote; None for anything else, whose days are then lost."""
     try:
-        found: Any = json.loads(text or "")
-        days = [_read(TeamDay, each) for each in found["days"]]
-        rows = [_read(TeamRow, each) for each in found["rows"]]
-        own: Any = _read(Latest, found) | {"days": days, "rows": rows}
-        dates = [date.fromisoformat(day) for day in (own["day"], *(each["day"] for each in days))]
+        written: Any = json.loads(text or "")
+        days = [_read(TeamDay, day) for day in written["days"]]
+        rows = [_read(TeamRow, row) for row in written["rows"]]
+        known: Any = _read(Latest, written) | {"days": days, "rows": rows}
+        dates = [date.fromisoformat(day["day"]) for day in (known, *days)]
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return cast(Latest, own) if own["version"] == _VERSION and len(dates) > 1 else None
+    return cast(Latest, known) if known["version"] == _VERSION and len(dates) > 1 else None
 
 
-def _read(shape: type, found: Any) -> dict[str, Any]:
+def _read(shape: type, values: Any) -> dict[str, Any]:
     """The values of a shape's keys. Raises KeyError, TypeError or ValueError for anything else."""
     hints = get_type_hints(shape).items()
     return {
-        name: hint(found[name]) if hint in (str, int) else None if found[name] is None else str(found[name])
+        name: hint(values[name])
+        if hint in (str, int)
+        else None
+        if values[name] is None
+        else str(values[name])
         for name, hint in hints
     }

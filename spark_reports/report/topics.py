@@ -26,11 +26,11 @@ def has_page(topic: Topic) -> bool:
 
 def worst_producers(topic: Topic) -> str:
     """A sentence with the producers of the topic that were rejected most; empty if there is none."""
-    found = [
+    named = [
         f"{words.short(words.client(row['client_id']), 60)} {words.count(row['rejected_records'])}"
         for row in topic["worst"]
     ]
-    return f"Rejected most: {', '.join(found)}." if found else ""
+    return f"Rejected most: {', '.join(named)}." if named else ""
 
 
 def named_side(topic: Topic, side: str) -> str:

@@ -95,8 +95,8 @@ def rollup(counters: DataFrame) -> DataFrame:
 def _instant_ms(name: str) -> Column:
     """The instant in ms since 1970; the start of the interval if the line has no such instant, or one that is
     more than a day away from it."""
-    began, found = instant_ms("interval_start"), instant_ms(name)
-    return F.when(found.between(began - _DAY_MS, began + _DAY_MS), found).otherwise(began)
+    began, instant = instant_ms("interval_start"), instant_ms(name)
+    return F.when(instant.between(began - _DAY_MS, began + _DAY_MS), instant).otherwise(began)
 
 
 def other_sides() -> dict[str, Column]:
@@ -155,14 +155,14 @@ def limits(lifecycle: DataFrame) -> DataFrame:
     last line."""
     keys = ("topic", "timestamp_type", "before_max_ms", "after_max_ms")
     is_known = F.col("topic").isNotNull() & F.col("timestamp_type").isNotNull()
-    found = lifecycle.where((F.col("kind") == LifecycleKind.LIMITS.value) & is_known).groupBy(*keys)
-    return found.agg(F.min("ts").alias("first_ts"), F.max("ts").alias("last_ts")).orderBy(*keys)
+    sets = lifecycle.where((F.col("kind") == LifecycleKind.LIMITS.value) & is_known).groupBy(*keys)
+    return sets.agg(F.min("ts").alias("first_ts"), F.max("ts").alias("last_ts")).orderBy(*keys)
 
 
 def in_force(lifecycle: DataFrame, count: int) -> DataFrame:
     """The last starts and reloads; `facts` is a JSON object as text."""
-    own = lifecycle.where(F.col("kind").isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value))
-    last = own.orderBy(F.desc("ts"), *BOOT, "seq").limit(count)
+    begun = lifecycle.where(F.col("kind").isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value))
+    last = begun.orderBy(F.desc("ts"), *BOOT, "seq").limit(count)
     return last.select(*BOOT, "seq", "kind", "facts", "ts")
 
 

@@ -84,9 +84,9 @@ def _union(one: Between, other: Between, whole: int) -> Between:
     )
 
 
-def in_short(found: WhatIf) -> list[tuple[int, int, int]]:
+def in_short(answer: WhatIf) -> list[tuple[int, int, int]]:
     """For each of SHOWN_MS: the limit, records farther ahead, and records farther behind."""
-    ahead, behind = ({row["limit_ms"]: row["records"] for row in found[side]} for side in SIDES)
+    ahead, behind = ({row["limit_ms"]: row["records"] for row in answer[side]} for side in SIDES)
     return [
         (limit_ms, ahead[limit_ms], behind[limit_ms])
         for limit_ms in SHOWN_MS
@@ -100,11 +100,11 @@ def around(totals: Sequence[dict[str, Any]], side: str, own_ms: int | None) -> l
     Up to RIVALS limits of SHOWN_MS are on either side of the own limit. Each of them rejects a different
     number of records. The limits ascend.
     """
-    own = [] if own_ms is None else [_around(totals, side, own_ms, is_own=True)]
+    now = [] if own_ms is None else [_around(totals, side, own_ms, is_own=True)]
     others = [_around(totals, side, limit_ms) for limit_ms in SHOWN_MS if limit_ms != own_ms]
     wider = [row for row in others if own_ms is not None and row["limit_ms"] > own_ms]
     stricter = [row for row in reversed(others) if own_ms is None or row["limit_ms"] < own_ms]
-    return [*reversed(_different(own, stricter)), *own, *_different(own, wider)]
+    return [*reversed(_different(now, stricter)), *now, *_different(now, wider)]
 
 
 def _around(
@@ -120,15 +120,15 @@ def _around(
     )
 
 
-def _different(own: Sequence[AroundLimit], rows: Iterable[AroundLimit]) -> list[AroundLimit]:
+def _different(now: Sequence[AroundLimit], rows: Iterable[AroundLimit]) -> list[AroundLimit]:
     """The first RIVALS rows that differ in the number of rejected records from the row chosen before."""
-    found: list[AroundLimit] = []
-    last = own[0]["records_at_most"] if own else 0
+    rivals: list[AroundLimit] = []
+    last = now[0]["records_at_most"] if now else 0
     for row in rows:
-        if row["records_at_most"] != last and len(found) < RIVALS:
-            found.append(row)
+        if row["records_at_most"] != last and len(rivals) < RIVALS:
+            rivals.append(row)
             last = row["records_at_most"]
-    return found
+    return rivals
 
 
 def curve(totals: Sequence[dict[str, Any]], side: str) -> list[AtLimit]:

@@ -6,9 +6,11 @@ The sentences of report.json and all renderers use it, so that HTML and Markdown
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.log.completeness import NEWER
+from spark_reports.report.groups import grouped
 from spark_reports.report.shape import (
     DAYS_BEFORE,
     ClientReason,
@@ -366,7 +368,7 @@ def timestamp(time_ms: int, read_as_ts: str | None) -> str:
     in the guessed unit, else `, that is …` as milliseconds."""
     if read_as_ts:
         return f", which reads as {instant_words(read_as_ts)}"
-    if odd := [each.words for each in never_set(time_ms)]:
+    if odd := [time.words for time in never_set(time_ms)]:
         return f", that is {' or '.join(odd)}"
     if 0 <= time_ms <= _LAST_INSTANT_MS:
         return f", that is {instant_words(instant_of(time_ms))}"
@@ -425,8 +427,8 @@ def change(trend: Trend, kind: str) -> str:
 
 def days_known(trend: Trend) -> str:
     """The number of the seven days before that are known, in brackets; nothing if all are."""
-    *before, own = (day["day"] for day in trend["days"])
-    first = (date.fromisoformat(own) - timedelta(days=DAYS_BEFORE)).isoformat()
+    *before, last = (day["day"] for day in trend["days"])
+    first = (date.fromisoformat(last) - timedelta(days=DAYS_BEFORE)).isoformat()
     return _known(sum(day >= first for day in before))
 
 
@@ -455,16 +457,16 @@ def short(text: str, limit: int = 160) -> str:
     return shown if len(shown) <= limit else f"{shown[: limit // 2]}…{shown[limit // 2 + 1 - limit :]}"
 
 
-def wrong_clock(found: Mapping[str, Any]) -> str:
+def wrong_clock(time: Mapping[str, Any]) -> str:
     """The records that a proxy rejected by its own wrong clock, and who should hear of it."""
-    names = [short(client(producer["client_id"]), 60) for producer in found["producers"][:_TOLD]]
-    rest = len(found["producers"]) - len(names)
+    names = [short(client(producer["client_id"]), 60) for producer in time["producers"][:_TOLD]]
+    rest = len(time["producers"]) - len(names)
     more = f" and {many(rest, 'more producer')}" if rest else ""
-    side, until = "slow" if found["offset_ms"] < 0 else "fast", (found["to_ts"] or "")[11:16]
+    side, until = "slow" if time["offset_ms"] < 0 else "fast", (time["to_ts"] or "")[11:16]
     return (
-        f"{many(found['records'], 'record')} {'was' if found['records'] == 1 else 'were'} rejected while the "
-        f"clock of {short(found['proxy'], 60)} was {duration(abs(found['offset_ms']))} {side}, "
-        f"{found['from_ts'][11:16]} to {until or 'the end of the log'} (good by the brokers' clock, and "
+        f"{many(time['records'], 'record')} {'was' if time['records'] == 1 else 'were'} rejected while the "
+        f"clock of {short(time['proxy'], 60)} was {duration(abs(time['offset_ms']))} {side}, "
+        f"{time['from_ts'][11:16]} to {until or 'the end of the log'} (good by the brokers' clock, and "
         f"counted nowhere else): tell {', '.join(names)}{more}."
     )
 
@@ -488,11 +490,13 @@ def since(report: Report, producer: Producer) -> str:
     `13 Nov (8+ d)` if the days before are not known."""
     first, week = producer["since"], producer["week"]
     if first is None or first >= report["first_day"]:
-        known = [each for each in week[:-1] if each is not None]
+        known = [rejected for rejected in week[:-1] if rejected is not None]
         new = f", new{_known(len(known))}" if known and not any(known) else ""
         return moment(report, producer["first_ts"]) + new
     day = date.fromisoformat(first)
-    run = sum(1 for each in week[-((date.fromisoformat(report["last_day"]) - day).days + 1) :] if each)
+    run = sum(
+        1 for rejected in week[-((date.fromisoformat(report["last_day"]) - day).days + 1) :] if rejected
+    )
     return f"{day.day} {day:%b} ({run}{'+' if week[0] else ''} d)"
 
 
@@ -508,7 +512,7 @@ def good_and_bad(producer: Producer) -> str:
     rejected, good = producer["rejected_records"], producer["collateral_records"]
     of_all = f"{count(rejected)} of {many(producer['records'], 'record')} rejected"
     causes = {
-        each["cause"] for each in producer["reasons"] if _OF_TIME & {*_TRAITS.get(each["reason"] or "", ())}
+        why["cause"] for why in producer["reasons"] if _OF_TIME & {*_TRAITS.get(why["reason"] or "", ())}
     }
     many_devices = f" {MANY_DEVICES}" if len(causes) > 1 else ""
     if not good:
@@ -531,12 +535,9 @@ def epoch_ms(instant: str) -> int:
 def limits_by_topic(limits: Sequence[Limits]) -> dict[str, list[str]]:
     """For each topic `7 d / 1 h` (oldest / newest allowed), with the time of each change. Limits that came
     back after others are there `again`."""
-    of_topic: dict[str, list[Limits]] = {}
-    for limit in limits:
-        of_topic.setdefault(limit["topic"], []).append(limit)
     return {
-        topic: [_limits(limit) + _since(limit, own[:at], own) for at, limit in enumerate(own)]
-        for topic, own in of_topic.items()
+        topic: [_limits(limit) + _since(limit, known[:at], known) for at, limit in enumerate(known)]
+        for topic, known in grouped(limits, itemgetter("topic")).items()
     }
 
 
@@ -548,9 +549,9 @@ def _limits(limit: Limits) -> str:
 
 def _since(limit: Limits, before: Sequence[Limits], of_topic: Sequence[Limits]) -> str:
     first_ts = limit["first_ts"]
-    if any(each["first_ts"] > first_ts for each in before):
+    if any(earlier["first_ts"] > first_ts for earlier in before):
         return " again"
-    is_first = all(each["first_ts"] >= first_ts for each in of_topic)
+    is_first = all(other["first_ts"] >= first_ts for other in of_topic)
     return "" if is_first else f" from {first_ts[11:16]}"
 
 

@@ -35,8 +35,8 @@ _BY_TIME: Final = [reason.value for reason in Reason if {Trait.AHEAD, Trait.BEHI
 def times(lines: DataFrame) -> Rows:
     """`wrong_times` of the lines of a log."""
     is_clock = (F.col("event") == EventName.LIFECYCLE.value) & (F.col("kind") == LifecycleKind.CLOCK.value)
-    found = lines.where(is_clock & F.col("problem").isNull()).select(*BOOT, "seq", "ts", "facts")
-    return wrong_times(frames.rows(found.orderBy(*BOOT, "seq").limit(MAX_ROWS)))
+    clock_lines = lines.where(is_clock & F.col("problem").isNull()).select(*BOOT, "seq", "ts", "facts")
+    return wrong_times(frames.rows(clock_lines.orderBy(*BOOT, "seq").limit(MAX_ROWS)))
 
 
 def wrong_times(rows: Iterable[Mapping[str, Any]]) -> Rows:
@@ -45,7 +45,7 @@ def wrong_times(rows: Iterable[Mapping[str, Any]]) -> Rows:
     It begins with the step that made it wrong. `from_ts` is by the wrong clock, `to_ts` by the right one, or
     None if the log does not say that it ended.
     """
-    found: Rows = []
+    wrong: Rows = []
     boot, stepped, now = None, None, None
     for row in rows:
         facts = json.loads(row["facts"] or "{}")
@@ -57,13 +57,13 @@ def wrong_times(rows: Iterable[Mapping[str, Any]]) -> Rows:
             if now is None:
                 first = stepped if stepped and facts.get("step_ms") else row
                 now = {"proxy": boot[0], "boot": boot[1], "from_seq": first["seq"], "from_ts": first["ts"]}
-                found.append(now)
+                wrong.append(now)
             now |= {"offset_ms": facts["offset_ms"], "proven": facts.get("proven") is True}
             now |= {"to_seq": _END, "to_ts": None}
         elif facts.get("what") == "within" and now is not None:
             now |= {"to_seq": row["seq"], "to_ts": row["ts"], "proven": facts.get("proven") is True}
             now = None
-    return [time for time in found if time["proven"]]
+    return [time for time in wrong if time["proven"]]
 
 
 def marked(usable: DataFrame, wrong: Sequence[Mapping[str, Any]]) -> DataFrame:
@@ -91,19 +91,19 @@ def marked(usable: DataFrame, wrong: Sequence[Mapping[str, Any]]) -> DataFrame:
     return joined.withColumn("is_harmed", F.coalesce(is_good, F.lit(False)))
 
 
-def others(found: DataFrame) -> DataFrame:
+def others(lines: DataFrame) -> DataFrame:
     """From `marked`: the lines without those that are harmed, as the brokers' clock sees them."""
     is_wrong = F.col("offset_ms").isNotNull()
     drifts = {
         name: F.col(name) + F.coalesce("offset_ms", F.lit(0)) for name in ("drift_min_ms", "drift_max_ms")
     }
     nulls = {name: F.when(~is_wrong, F.col(name)) for name in ("hist", "would_reject")}
-    return found.where(~F.col("is_harmed")).withColumns({**drifts, **nulls})
+    return lines.where(~F.col("is_harmed")).withColumns({**drifts, **nulls})
 
 
-def harmed(found: DataFrame) -> Rows:
+def harmed(lines: DataFrame) -> Rows:
     """From `marked`: the records of each wrong time (BOOT, `from_seq`) and client, most first."""
-    counters = found.where(F.col("is_harmed") & (F.col("event") == EventName.COUNTERS.value))
+    counters = lines.where(F.col("is_harmed") & (F.col("event") == EventName.COUNTERS.value))
     summed = counters.groupBy(*BOOT, "from_seq", "client_id", "principal").agg(
         F.sum("records").alias("records")
     )
