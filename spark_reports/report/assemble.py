@@ -157,7 +157,9 @@ def _topics(tables: Tables) -> tuple[list[Topic], list[Counts]]:
 def _worst(clients: Mapping[str | None, Rows]) -> list[str]:
     """The topics to compare, by the rejected records of their worst clients."""
     rejected = {
-        topic: sum(row["rejected_records"] for row in rows) for topic, rows in clients.items() if topic
+        topic: sum(row["rejected_records"] for row in rows)
+        for topic, rows in clients.items()
+        if topic is not None
     }
     return sorted(rejected, key=lambda topic: (-rejected[topic], topic))[:_TOPICS_COMPARED]
 

@@ -127,7 +127,7 @@ def _read_as(row: dict[str, Any]) -> str | None:
     value, now_ms = row["bad_ts"][0], words.epoch_ms(row["ts"])
     if guess in UNITS:
         return instant(UNITS[UnitGuess(guess)].read(value, now_ms))
-    meant_ms = {time.time_ms for time in odd_times(value, now_ms)}
+    meant_ms = {odd.time_ms for odd in odd_times(value, now_ms)}
     only_ms = meant_ms.pop() if len(meant_ms) == 1 else None
     return None if only_ms is None else instant(only_ms)
 

@@ -368,7 +368,7 @@ def timestamp(time_ms: int, read_as_ts: str | None) -> str:
     in the guessed unit, else `, that is …` as milliseconds."""
     if read_as_ts:
         return f", which reads as {instant_words(read_as_ts)}"
-    if odd := [time.words for time in never_set(time_ms)]:
+    if odd := [moment.words for moment in never_set(time_ms)]:
         return f", that is {' or '.join(odd)}"
     if 0 <= time_ms <= _LAST_INSTANT_MS:
         return f", that is {instant_words(instant_of(time_ms))}"
