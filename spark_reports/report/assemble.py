@@ -16,36 +16,11 @@ from spark_reports.log.completeness import (
     days_without_log,
 )
 from spark_reports.log.grouping import Rows
-from spark_reports.report import groups, reasons, trend, what_if, words
+from spark_reports.report import groups, reasons, shape, trend, what_if, words
 from spark_reports.report.groups import grouped
 from spark_reports.report.headline import details, headline, rejected_records
 from spark_reports.report.producers import latest_ms, with_rejections
-from spark_reports.report.shape import (
-    CLIENTS_PER_TOPIC,
-    SHAPE_VERSION,
-    AroundLimit,
-    Change,
-    Counts,
-    DayOfTrend,
-    DriftBucket,
-    HarmedProducer,
-    InForce,
-    Limits,
-    LogQuality,
-    Omitted,
-    RefusedClient,
-    Repaired,
-    Report,
-    RuleAtWork,
-    Topic,
-    TopicProducer,
-    Totals,
-    Trend,
-    WhatIf,
-    WouldReject,
-    WrongClock,
-    of_row,
-)
+from spark_reports.report.shape import of_row
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
 from tsproxy.decisions.text import instant
@@ -57,7 +32,7 @@ _TOPICS_COMPARED: Final = 50
 """The number of topics whose drift is collected: the topics with most rejected records."""
 
 
-def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
+def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Report:
     """The report of the days `first` to `last`; `now_ms` is when it is made.
 
     `history`, `owners` and `links` are added by the modules of these names.
@@ -65,14 +40,14 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     day, counters, top = tables.day, tables.counters, tables.top
     hours = _hours(first, last)
     [summary] = counters.table(groups.SUMMARY)
-    totals = of_row(Totals, summary)
+    totals = of_row(shape.Totals, summary)
     producers = with_rejections(tables, tables.worst(tables.clients), hours, last)
     causes = reasons.by_cause(counters.table(groups.REASONS), producers)
     topics, other_topics = _topics(tables)
     log = quality(day.evidence, first, last, now_ms)
-    report = Report(
+    report = shape.Report(
         report="daily",
-        version=SHAPE_VERSION,
+        version=shape.SHAPE_VERSION,
         generated_ts=instant(now_ms),
         first_day=first.isoformat(),
         last_day=last.isoformat(),
@@ -82,13 +57,13 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         log=log,
         totals=totals,
         producers=producers,
-        producers_omitted=Omitted(
+        producers_omitted=shape.Omitted(
             count=totals["producers_affected"] - len(producers),
             records=totals["records_judged"] - sum(p["records"] for p in producers),
             rejected_records=rejected_records(totals) - sum(p["rejected_records"] for p in producers),
         ),
         topics=topics,
-        topics_omitted=Omitted(
+        topics_omitted=shape.Omitted(
             count=summary["topics"] - len(topics),
             records=sum(rest["records_judged"] for rest in other_topics),
             rejected_records=sum(map(rejected_records, other_topics)),
@@ -99,7 +74,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         what_if=_what_if(day.buckets.table(groups.TOTALS), summary["left_out_records"]),
         would_reject=_would_reject(tables.worst(tables.watched)),
         repaired=_repaired(tables.worst(tables.repaired)),
-        rules=[of_row(RuleAtWork, row) for row in counters.table(groups.RULES, top)],
+        rules=[of_row(shape.RuleAtWork, row) for row in counters.table(groups.RULES, top)],
         in_force=[_in_force(row) for row in day.in_force[:top]],
         trend=_trend(tables),
         history=None,
@@ -107,7 +82,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
         links=None,
         hours=hours,
         wrong_clocks=_wrong_clocks(*day.clocks),
-        refused_by_kafka_4=[of_row(RefusedClient, row) for row in day.refused],
+        refused_by_kafka_4=[of_row(shape.RefusedClient, row) for row in day.refused],
         kafka_4=words.kafka_4(day.refused, day.counters.table(groups.AHEAD_OF_KAFKA_4)),
         cause_hours=reasons.by_hour(counters.table(groups.REASON_HOURS), hours),
         limits=_limits(day.limits, [t["topic"] for t in topics]),
@@ -115,7 +90,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> Report:
     return {**report, "details": details(report)}
 
 
-def everybody(report: Report, tables: Tables) -> Report:
+def everybody(report: shape.Report, tables: Tables) -> shape.Report:
     """The report with all rows about clients (at most MAX_CLIENTS of each outcome), and without their hours:
     report.csv is made of it."""
     last = date.fromisoformat(report["last_day"])
@@ -132,26 +107,26 @@ def _hours(first: date, last: date) -> list[str]:
     return [f"{day.isoformat()}T{hour:02d}" for day in days for hour in range(24)]
 
 
-def _topics(tables: Tables) -> tuple[list[Topic], list[Counts]]:
+def _topics(tables: Tables) -> tuple[list[shape.Topic], list[shape.Counts]]:
     """The worst topics, and all others together, if there are others."""
     counters = tables.counters.of_worst_topics(tables.top)
-    clients = grouped(counters.table(groups.TOPIC_CLIENTS, CLIENTS_PER_TOPIC), itemgetter("topic"))
+    clients = grouped(counters.table(groups.TOPIC_CLIENTS, shape.CLIENTS_PER_TOPIC), itemgetter("topic"))
     buckets = tables.day.buckets.of_topics(_worst(clients)).table(groups.TOPIC_TOTALS)
     totals = grouped(buckets, itemgetter("topic"))
     limits = {row["topic"]: row for row in _by_last_line(tables.day.limits)}
     rows = counters.table(groups.TOPICS)
     topics = [
         of_row(
-            Topic,
+            shape.Topic,
             row,
-            worst=[of_row(TopicProducer, client) for client in clients.get(row["topic"], [])],
+            worst=[of_row(shape.TopicProducer, client) for client in clients.get(row["topic"], [])],
             what_if=_around(totals.get(row["topic"], []), limits.get(row["topic"])),
         )
         for row in rows
         if row["topic"] is not None
     ]
     topics.sort(key=lambda t: (-rejected_records(t), -t["records_judged"], t["topic"]))
-    return topics, [of_row(Counts, row) for row in rows if row["topic"] is None]
+    return topics, [of_row(shape.Counts, row) for row in rows if row["topic"] is None]
 
 
 def _worst(clients: Mapping[str | None, Rows]) -> list[str]:
@@ -164,7 +139,7 @@ def _worst(clients: Mapping[str | None, Rows]) -> list[str]:
     return sorted(rejected, key=lambda topic: (-rejected[topic], topic))[:_TOPICS_COMPARED]
 
 
-def _around(totals: Rows, limits: dict[str, Any] | None) -> list[AroundLimit]:
+def _around(totals: Rows, limits: dict[str, Any] | None) -> list[shape.AroundLimit]:
     """The topic's own limits and those around them; empty if its limits are unknown, or do not matter."""
     if not totals or limits is None or limits["timestamp_type"] == _BROKERS_TIME:
         return []
@@ -172,23 +147,23 @@ def _around(totals: Rows, limits: dict[str, Any] | None) -> list[AroundLimit]:
     return [*behind, *what_if.around(totals, "ahead", limits["after_max_ms"])]
 
 
-def _drift(rows: Rows) -> list[DriftBucket]:
+def _drift(rows: Rows) -> list[shape.DriftBucket]:
     """Buckets behind count batches by their smallest drift, buckets ahead by their largest."""
-    buckets: dict[int, DriftBucket] = {}
-    none = dict.fromkeys(DriftBucket.__annotations__, 0)
+    buckets: dict[int, shape.DriftBucket] = {}
+    none = dict.fromkeys(shape.DriftBucket.__annotations__, 0)
     for row in rows:
         index, outcome = row["bucket"], "rejected" if row["is_rejected"] else "not_rejected"
         if (row["side"] == "behind") == (index < 0):
             above_ms, up_to_ms = bucket_bounds_ms(index)
             bounds = {"bucket": index, "above_ms": above_ms, "up_to_ms": up_to_ms}
             counts = {f"{outcome}_{name}": row[name] for name in ("records", "batches")}
-            buckets[index] = of_row(DriftBucket, none | buckets.get(index, {}) | bounds | counts)
+            buckets[index] = of_row(shape.DriftBucket, none | buckets.get(index, {}) | bounds | counts)
     return [buckets[index] for index in sorted(buckets)]
 
 
-def _what_if(rows: Rows, left_out: int) -> WhatIf:
+def _what_if(rows: Rows, left_out: int) -> shape.WhatIf:
     batches, records = what_if.whole(rows)
-    return WhatIf(
+    return shape.WhatIf(
         batches=batches,
         records=records,
         records_left_out=left_out,
@@ -197,25 +172,25 @@ def _what_if(rows: Rows, left_out: int) -> WhatIf:
     )
 
 
-def _would_reject(rows: Rows) -> list[WouldReject]:
+def _would_reject(rows: Rows) -> list[shape.WouldReject]:
     shown = []
     for row in rows:
         asked = (row["rule"], row["reason"], row["unit_guess"], latest_ms(row), row["waiver"])
         advice = words.advice_if_counted(*asked)
-        shown.append(of_row(WouldReject, row, cause=advice.cause, fix=advice.fix))
+        shown.append(of_row(shape.WouldReject, row, cause=advice.cause, fix=advice.fix))
     return shown
 
 
-def _repaired(rows: Rows) -> list[Repaired]:
+def _repaired(rows: Rows) -> list[shape.Repaired]:
     shown = []
     for row in rows:
         advice, first_ts = words.advice(row["reason"], row["unit_guess"], 0), instant(row["first_ms"])
         others = {"topics": len(row["topics"]), "first_ts": first_ts}
-        shown.append(of_row(Repaired, row, cause=advice.cause, fix=advice.fix, **others))
+        shown.append(of_row(shape.Repaired, row, cause=advice.cause, fix=advice.fix, **others))
     return shown
 
 
-def _in_force(row: dict[str, Any]) -> InForce:
+def _in_force(row: dict[str, Any]) -> shape.InForce:
     """The row with its `facts`. Another version of tsproxy may write other facts."""
     try:
         facts = json.loads(row["facts"] or "{}")
@@ -224,7 +199,7 @@ def _in_force(row: dict[str, Any]) -> InForce:
     facts = facts if isinstance(facts, dict) else {}
     mode, limits_from = (facts.get(name) for name in ("mode", "limits_from"))
     return of_row(
-        InForce,
+        shape.InForce,
         row,
         mode=None if mode is None else str(mode),
         limits_from=None if limits_from is None else str(limits_from),
@@ -237,23 +212,23 @@ def _names(listed: object) -> list[str]:
     return [str(name) for name in listed] if isinstance(listed, list) else []
 
 
-def _trend(tables: Tables) -> Trend | None:
+def _trend(tables: Tables) -> shape.Trend | None:
     """The trend; None without a rollup, or on its first day, which has no day before it."""
     if tables.known is None or len(tables.days) < _COMPARABLE_DAYS:
         return None
     changes = trend.changes(tables.known, tables.day.last)
-    return Trend(
-        days=[of_row(DayOfTrend, day) for day in tables.days],
-        changes=[of_row(Change, change) for change in changes[: tables.top]],
+    return shape.Trend(
+        days=[of_row(shape.DayOfTrend, day) for day in tables.days],
+        changes=[of_row(shape.Change, change) for change in changes[: tables.top]],
         new_producers=sum(change["kind"] == "new" for change in changes),
     )
 
 
-def _limits(rows: Rows, topics: Sequence[str]) -> list[Limits]:
+def _limits(rows: Rows, topics: Sequence[str]) -> list[shape.Limits]:
     """The limits of the topics shown, in their order. The last ones of a topic are in force."""
     place = {topic: number for number, topic in enumerate(topics)}
     shown = [row for row in _by_last_line(rows) if row["topic"] in place]
-    return [of_row(Limits, row) for row in sorted(shown, key=lambda row: place[row["topic"]])]
+    return [of_row(shape.Limits, row) for row in sorted(shown, key=lambda row: place[row["topic"]])]
 
 
 def _by_last_line(rows: Rows) -> Rows:
@@ -261,17 +236,17 @@ def _by_last_line(rows: Rows) -> Rows:
     return sorted(rows, key=itemgetter("last_ts"))
 
 
-def _wrong_clocks(times: Rows, harmed: Rows) -> list[WrongClock]:
+def _wrong_clocks(times: Rows, harmed: Rows) -> list[shape.WrongClock]:
     """The times that harmed anybody. Their beginnings are by the wrong clock in the log."""
     of = itemgetter("proxy", "boot", "from_seq")
     clients = grouped(harmed, of)
     return [
         of_row(
-            WrongClock,
+            shape.WrongClock,
             time,
             from_ts=instant(words.epoch_ms(time["from_ts"]) - time["offset_ms"]),
             records=sum(row["records"] for row in clients[of(time)]),
-            producers=[of_row(HarmedProducer, row) for row in clients[of(time)]],
+            producers=[of_row(shape.HarmedProducer, row) for row in clients[of(time)]],
         )
         for time in times
         if of(time) in clients
@@ -283,7 +258,7 @@ def _missing_days(evidence: Evidence, first: date, last: date, now_ms: int) -> l
     return [] if first == last else days_without_log(evidence, first, last, now_ms)
 
 
-def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQuality:
+def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> shape.LogQuality:
     """The quality of the log of the period. `now_ms`: the reader's clock."""
     proof, files = completeness(evidence, first, last, now_ms), evidence.files
     number, number_open = file_counts.files(files)
@@ -291,7 +266,7 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
     examples = sorted(set_aside, key=itemgetter("file", "problem"))[:_EXAMPLES]
     as_they_came = [f"{row['file']}: {row['example']}" for row in files if row["changed"] and row["file"]]
     return of_row(
-        LogQuality,
+        shape.LogQuality,
         asdict(proof),
         is_complete=proof.is_complete,
         state=proof.state,

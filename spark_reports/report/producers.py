@@ -6,17 +6,9 @@ from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.log.grouping import Rows
-from spark_reports.report import groups, trend, words
+from spark_reports.report import groups, shape, trend, words
 from spark_reports.report.groups import grouped
-from spark_reports.report.shape import (
-    DAYS_BEFORE,
-    ClientReason,
-    Example,
-    Producer,
-    TopicShare,
-    Why,
-    of_row,
-)
+from spark_reports.report.shape import of_row
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
 from tsproxy.model.odd_times import odd_times
@@ -30,7 +22,7 @@ INSTANCES_PER_CLIENT: Final = 3
 _client: Final = itemgetter("client_id", "principal")
 
 
-def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: date) -> list[Producer]:
+def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: date) -> list[shape.Producer]:
     """These clients of `Tables.clients`, the one with most rejected records first; `hours` as in
     Report.hours, or none, `last`: the last day of the period."""
     rows_of, known = tables.counters.of_clients(clients), tables.known
@@ -54,7 +46,7 @@ def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: d
         week = week_of(tables.days, rejecting, last)
         producers.append(
             of_row(
-                Producer,
+                shape.Producer,
                 row,
                 instances=[client["instance"] for client in instances],
                 known=None,
@@ -62,7 +54,7 @@ def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: d
                 last_ts=instant(row["last_ms"]),
                 since=since_of(week, last),
                 week=week,
-                topics=[of_row(TopicShare, topic) for topic in topics],
+                topics=[of_row(shape.TopicShare, topic) for topic in topics],
                 topics_count=len(row["topics"]),
                 addresses=sorted({address for client in addresses for address in client["addresses"]}),
                 client_software=sorted({e["client_software"] for e in examples if e["client_software"]}),
@@ -78,7 +70,7 @@ def week_of(known: Rows, rejecting: Rows, last: date) -> list[int | None]:
     """A client's rejected records on the last day and the seven days before it, the oldest first; None for a
     day that the rollup does not know, and no list without a rollup."""
     days, rejected = {row["day"] for row in known}, {row["day"]: row["rejected_records"] for row in rejecting}
-    names = [(last - timedelta(days=n)).isoformat() for n in range(DAYS_BEFORE, -1, -1)]
+    names = [(last - timedelta(days=n)).isoformat() for n in range(shape.DAYS_BEFORE, -1, -1)]
     return [rejected.get(day, 0) if day in days else None for day in names] if days else []
 
 
@@ -94,8 +86,8 @@ def since_of(week: Sequence[int | None], last: date) -> str | None:
     return first
 
 
-def _client_reasons(rows: Rows) -> list[ClientReason]:
-    reasons = [of_row(ClientReason, {**row, **why(row, latest_ms(row))}) for row in rows]
+def _client_reasons(rows: Rows) -> list[shape.ClientReason]:
+    reasons = [of_row(shape.ClientReason, {**row, **why(row, latest_ms(row))}) for row in rows]
     return sorted(reasons, key=lambda r: (-r["records"], r["cause"]))
 
 
@@ -105,11 +97,11 @@ def latest_ms(row: dict[str, Any]) -> int | None:
     return None if drift_ms is None else int(last_ms + drift_ms)
 
 
-def example(row: dict[str, Any]) -> Example:
+def example(row: dict[str, Any]) -> shape.Example:
     """One rejected batch, from a row of `transforms.examples`."""
     latest_ms = max(row["bad_ts"] or [], default=None)
     return of_row(
-        Example,
+        shape.Example,
         row,
         cause=words.advice(row["reason"], row["unit_guess"], row["error_code"], latest_ms).cause,
         bad_index=row["bad_index"] or [],
@@ -132,7 +124,7 @@ def _read_as(row: dict[str, Any]) -> str | None:
     return None if only_ms is None else instant(only_ms)
 
 
-def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
+def why(row: dict[str, Any], latest_ms: int | None = None) -> shape.Why:
     """A reason with its likely cause and fix (`words.advice`), from a row with REASON and counts."""
     by_topic = row["topic_limit_records"]
     advice = words.advice(
@@ -143,7 +135,7 @@ def why(row: dict[str, Any], latest_ms: int | None = None) -> Why:
         by_topic=by_topic > 0,
         by_rule=by_topic < row["records"],
     )
-    return of_row(Why, row, cause=advice.cause, fix=advice.fix, platform=advice.platform)
+    return of_row(shape.Why, row, cause=advice.cause, fix=advice.fix, platform=advice.platform)
 
 
 def aligned(rows: Rows, name: str, hours: Sequence[str]) -> list[int]:
