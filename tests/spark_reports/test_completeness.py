@@ -23,7 +23,7 @@ LISTS = {
     "unheard": lambda span: (span["from_ts"], span["to_ts"]),
     "gaps": lambda gap: (gap["seq_first"], gap["seq_last"], gap["after_ts"], gap["before_ts"]),
 }
-"""What a row has of each member of a list."""
+"""A row has this of each member of a list."""
 LOGS, CASES = Logs(FRIDAY), {}
 
 

@@ -69,7 +69,7 @@ MISTAKES = [
         "--cluster: a rollup is of one cluster",
     ),
     (["report", "--output", "out", "--rollup", "r"], "r/hours does not exist. `daily` writes it"),
-    # Files of owners. Where a team has topics, clients alone answer no question about it.
+    # Files of owners. Clients alone answer no question about a team that has topics.
     ([*DAILY, "--output", "o", "--owners", "wrong.toml"], "must have at least one table [[owners]]"),
     ([*DAILY, "--output", "o", "--owners", "none.toml"], "No such file"),
     *(([command, *OF_TEAM], "owners[0] of --owners has topics") for command in ("trend", "what-if")),
