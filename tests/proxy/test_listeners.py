@@ -125,7 +125,7 @@ async def test_a_client_that_vanishes_is_noticed_within_two_minutes():
 async def test_sessions_can_tell_that_the_rules_have_not_changed():
     """They compare the objects: rules of custom code, and a thousand others, cannot be compared for each."""
     views, broker = [], Address(HOST, free_ports(1)[0])
-    async with front_of(config_of([broker]), World()) as proxy_listener:
+    async with front_of(config_of([broker]), World(), opens=False) as proxy_listener:
         for change in (
             lambda: proxy_listener.apply_facts(facts_of({1: broker})),
             lambda: proxy_listener.apply_facts(facts_of({1: broker, 2: broker})),
