@@ -155,10 +155,7 @@ needs_axe = pytest.mark.skipif(
     browser.chromium() is None or browser.axe() is None,
     reason="needs Chromium (apt-get install chromium), and npm, which fetches axe-core",
 )
-SIZES = {
-    "wide": ("--window-size=1280,1000",),
-    "narrow and dark": ("--window-size=400,900", "--blink-settings=preferredColorScheme=0"),
-}
+SIZES = {"wide": (browser.WIDE, "light"), "narrow and dark": (browser.NARROW, "dark")}
 
 
 def whole_page(*outcomes):
@@ -175,7 +172,10 @@ def whole_page(*outcomes):
 @needs_axe
 @pytest.mark.parametrize("size", SIZES)
 def test_axe_core_finds_nothing_wrong(tmp_path, size):
-    assert browser.complaints(tmp_path, whole_page(), *SIZES[size]) == []
+    window, scheme = SIZES[size]
+    with browser.started(tmp_path) as tab:
+        tab.show(whole_page(), window, scheme=scheme)
+        assert tab.complaints() == []
 
 
 @pytest.mark.slow
@@ -184,5 +184,7 @@ def test_axe_core_finds_nothing_wrong(tmp_path, size):
 def test_no_name_makes_the_page_wider_than_a_phone(tmp_path):
     page = whole_page(*map(rejected, HOSTILE), rejected("n" * 200, topic="t" * 249))
 
-    page_width, window_width = browser.width(tmp_path, page, *SIZES["narrow and dark"])
+    with browser.started(tmp_path) as tab:
+        tab.show(page, browser.NARROW)
+        page_width, window_width = tab.widths()
     assert page_width <= window_width

@@ -17,8 +17,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 AXE_VERSION = "4.14.1"
-WIDE, NARROW = (1280, 1000), (500, 900)
-"""The sizes of windows; no window of Chromium's is narrower than 500."""
+WIDE, NARROW = (1280, 1000), (400, 900)
+"""The sizes of the pages shown: a screen, and a phone."""
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tsproxy"
 _TIMEOUT_S = 1_200
 _KEYS = {"Tab": (9, None), "Enter": (13, "\r"), " ": (32, " ")}
