@@ -52,12 +52,12 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             week_before = last - timedelta(days=DAYS_BEFORE)
             known = TableSource(collected(rollup.known(spark, publication.rollup, week_before, last)))
             before = kept_days.read_week(spark, publication.rollup, first, last)
-        evidence, processes = sums.day(), {} if known is None else sums.processes
-    evidence = evidence if publication.has_addresses else evidence.without_addresses()
+        the_day, processes = sums.day(), {} if known is None else sums.processes
+    the_day = the_day if publication.has_addresses else the_day.without_addresses()
     if publication.rollup is not None and first == last:
-        text = day.to_text(evidence, now_ms)
+        text = day.to_text(the_day, now_ms)
         files.write(spark, f"{publication.rollup}/{day.FOLDER}", f"{last}.json", text)
-    report, everybody, facts = publication.completed(evidence, now_ms, known, before, processes)
+    report, everybody, facts = publication.completed(the_day, now_ms, known, before, processes)
     publication.publish(spark, report, everybody)
     publication.keep(spark, facts)
     return report

@@ -42,10 +42,10 @@ def run(options: argparse.Namespace) -> int:
     from spark_reports.report import stored  # pyarrow, which other commands do without
 
     week_before = day - timedelta(days=DAYS_BEFORE)
-    evidence, now_ms = stored.day(publication.rollup, day)
-    evidence = evidence if publication.has_addresses else evidence.without_addresses()
+    the_day, now_ms = stored.day(publication.rollup, day)
+    the_day = the_day if publication.has_addresses else the_day.without_addresses()
     known = stored.producers(publication.rollup, week_before, day)
     before = stored.days(publication.rollup, week_before, day + timedelta(days=1))
-    report, everybody, _ = publication.completed(evidence, now_ms, known, before, {})
+    report, everybody, _ = publication.completed(the_day, now_ms, known, before, {})
     publication.publish(None, report, everybody)
     return daily_run.status(report, options.fail_on)

@@ -111,7 +111,7 @@ def _topics(tables: Tables) -> tuple[list[shape.Topic], list[shape.Counts]]:
     """The worst topics, and all others together, if there are others."""
     counters = tables.counters.of_worst_topics(tables.top)
     clients = grouped(counters.table(groups.TOPIC_CLIENTS, shape.CLIENTS_PER_TOPIC), itemgetter("topic"))
-    buckets = tables.day.buckets.of_topics(_worst(clients)).table(groups.TOPIC_TOTALS)
+    buckets = tables.day.buckets.of_topics(_compared(clients)).table(groups.TOPIC_TOTALS)
     totals = grouped(buckets, itemgetter("topic"))
     limits = {row["topic"]: row for row in _by_last_line(tables.day.limits)}
     rows = counters.table(groups.TOPICS)
@@ -129,7 +129,7 @@ def _topics(tables: Tables) -> tuple[list[shape.Topic], list[shape.Counts]]:
     return topics, [of_row(shape.Counts, row) for row in rows if row["topic"] is None]
 
 
-def _worst(clients: Mapping[str | None, Rows]) -> list[str]:
+def _compared(clients: Mapping[str | None, Rows]) -> list[str]:
     """The topics to compare, by the rejected records of their worst clients."""
     rejected = {
         topic: sum(row["rejected_records"] for row in rows)
