@@ -8,9 +8,10 @@ go over a new one, since a broker takes one request of a connection at a time.
 import socket
 import struct
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from typing import Any, Final, Self
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Final
 
 from rigs.differential.requests import NO_IDS, Answers, Sent, produce_frame, read_answers
 from tests.session.conversation import Session
@@ -72,13 +73,14 @@ def address_of(kafka: KafkaCluster) -> tuple[str, int]:
     return node.host, node.port
 
 
-class Line:
+class Line(AbstractContextManager):
     """One way to the broker, which closes with a `with`."""
 
     _stream: Stream
 
+    @abstractmethod
     def ask(self, frames: Sequence[bytes]) -> list[bytes | None]:
-        raise NotImplementedError
+        """Send these requests at once; their answers, None where the connection was closed instead."""
 
     def told(self, version: int, sent: Sequence[Sent], acks: int = 1, **more: Any) -> Answers:
         """The answers to one ProduceRequest. Raises AssertionError if the connection was closed upon it."""
@@ -88,9 +90,6 @@ class Line:
 
     def close(self) -> None:
         self._stream.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
