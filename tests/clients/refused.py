@@ -71,14 +71,14 @@ async def asked(families, kafka, folder, tool=None):
     config.write_text(config_of(kafka))
     names = [family.name for family in families] + [KCAT] * bool(tool)
     topics = {name: f"refused-{folder.name}-{name}" for name in names}
-    asides = [_aside(topics[name]) for name in names if name in WITH_TRANSACTIONS]
+    asides = [aside_of(topics[name]) for name in names if name in WITH_TRANSACTIONS]
     asides += [f"{topics[name]}-plain" for name in names if name in NOT_ALWAYS_IDEMPOTENT]
     await asyncio.gather(*[kafka.create_topic(topic) for topic in (*topics.values(), *asides)])
     async with RunningProxy(config=config, decisions=folder / "log") as proxy:
         servers = proxy.bootstrap_servers
-        acts = [_asked(family, servers, topics[family.name]) for family in families]
+        acts = [told_by(family, servers, topics[family.name]) for family in families]
         acts += [
-            _plain(family, servers, f"{topics[family.name]}-plain")
+            told_by(family, servers, f"{topics[family.name]}-plain", is_idempotent=False)
             for family in families
             if family.name in NOT_ALWAYS_IDEMPOTENT
         ]
@@ -90,34 +90,25 @@ async def asked(families, kafka, folder, tool=None):
     return blocks
 
 
-async def _asked(family, servers, topic):
-    async with running(family, "4.4.0", ClientOptions(servers)) as program:
+async def told_by(family, servers, topic, version="4.4.0", *, is_idempotent=True):
+    """Name of the block -> its text, of this client. Its transactions are sent to `aside_of(topic)`."""
+    async with running(family, version, ClientOptions(servers)) as program:
+        if not is_idempotent:
+            program.option("idempotence", "no")
         await program.do("connect")
-        blocks = {family.name: await _scenes(program, topic)}
-        if family.name in WITH_TRANSACTIONS:
-            told = await program.do("refuse", _aside(topic), topic, _times()["bad"])
+        told = [await program.do("batch", topic, *_words(batch)) for batch in _BATCHES]
+        scenes = [_lines(batch.split(), texts) for batch, texts in zip(_BATCHES, told, strict=True)]
+        blocks = {family.name + " without idempotence" * (not is_idempotent): "\n".join(scenes)}
+        if is_idempotent and family.name in WITH_TRANSACTIONS:
+            told = await program.do("refuse", aside_of(topic), topic, _times()["bad"])
             texts = ["\n    or: ".join(_JAVA_COMMIT) if text in _JAVA_COMMIT else text for text in told[1::2]]
-            block = _lines(told[::2], texts).replace("\nbegin", "\n\nbegin").replace(_aside(topic), "TOPIC")
+            block = _lines(told[::2], texts).replace("\nbegin", "\n\nbegin").replace(aside_of(topic), "TOPIC")
             blocks[f"{family.name} transaction"] = re.sub(r"(?<=PID{Id:)\d+", "19", block)
         await program.do("close")
     return blocks
 
 
-async def _plain(family, servers, topic):
-    async with running(family, "4.4.0", ClientOptions(servers)) as program:
-        program.option("idempotence", "no")
-        await program.do("connect")
-        blocks = {f"{family.name} without idempotence": await _scenes(program, topic)}
-        await program.do("close")
-    return blocks
-
-
-async def _scenes(program, topic):
-    scenes = [_lines(batch.split(), await program.do("batch", topic, *_words(batch))) for batch in _BATCHES]
-    return "\n".join(scenes)
-
-
-def _aside(topic):
+def aside_of(topic):
     """The topic for the transactions of a client that has this one."""
     return f"{topic}-transactions"
 
