@@ -122,6 +122,20 @@ class Session(CoreSession):
     def broker_bytes(self, data, now_ms):
         return self.feed(BrokerBytes(data), now_ms)
 
+    def ask(self, request):
+        """Sends it, and has it judged where it is judged beside the loop."""
+        for effect in self.client_bytes(request, NOW_MS):
+            if isinstance(effect, Judge):
+                self.judged(effect.job(), NOW_MS)
+
+    def tell(self, answer):
+        """The effects of an answer; a large one is read beside the loop."""
+        effects = self.broker_bytes(answer, NOW_MS)
+        for effect in effects:
+            if isinstance(effect, ReadAnswer):
+                effects = effects + self.answer_read(effect.job(), NOW_MS)
+        return effects
+
     def broker_connected(self, now_ms=NOW_MS):
         return self.feed(BrokerConnected(), now_ms)
 

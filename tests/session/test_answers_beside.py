@@ -201,8 +201,7 @@ def test_what_became_of_many_batches_is_told_when_the_answer_was_read():
     good = batch([NOW_MS])
     partitions = range(2_500)
     one = Session(PEER, view_of(), uses_fast_path=True)
-    (judge, _) = one.client_bytes(produce({"t": dict.fromkeys(partitions, good)}), NOW_MS)
-    one.judged(judge.job(), NOW_MS)
+    one.ask(produce({"t": dict.fromkeys(partitions, good)}))
     told = produced({"t": dict.fromkeys(partitions, accepted())})
     (reading,) = one.broker_bytes(told, NOW_MS)
     effects = one.answer_read(reading.job(), NOW_MS)
@@ -227,21 +226,12 @@ MANY = 5_000
 RECORDS = batch([NOW_MS] * MANY)
 
 
-def through(session, answer):
-    """The effects of an answer, read on the loop or in a thread."""
-    effects = session.broker_bytes(answer, NOW_MS)
-    for effect in effects:
-        if isinstance(effect, ReadAnswer):
-            effects = effects + session.answer_read(effect.job(), NOW_MS)
-    return effects
-
-
 def answered(*topics_and_answers, version=9):
     """The way of one request: (the frame for the client, the outcomes)."""
     one = Session(PEER, view_of())
     asked, told = topics_and_answers
     one.client_bytes(produce(asked, version), NOW_MS)
-    effects = through(one, produced(told, version))
+    effects = one.tell(produced(told, version))
     frames = b"".join(effect.data for effect in effects if isinstance(effect, SendToClient))
     return frames, [effect.outcome for effect in effects if isinstance(effect, Emit)]
 
@@ -294,6 +284,6 @@ def test_a_long_answer_costs_no_object_an_error():
     one = Session(PEER, view_of())
     one.client_bytes(produce({"t": {0: RECORDS}}), NOW_MS)
     told = produced({"t": {0: keyless(MANY)}})
-    _, count = bytecodes(through, one, told)
+    _, count = bytecodes(one.tell, told)
 
     assert count < 20_000

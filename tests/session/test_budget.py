@@ -49,7 +49,8 @@ MIB = 1 << 20
 
 
 def request_of(*records):
-    partitions = tuple(PartitionProduceData(n, memoryview(data)) for n, data in enumerate(records))
+    """A request with these records in its partitions."""
+    partitions = tuple(PartitionProduceData(n, data and memoryview(data)) for n, data in enumerate(records))
     return ProduceRequest(None, -1, 1000, (TopicProduceData("t", partitions),))
 
 
@@ -297,12 +298,6 @@ def header(version):
     return RequestHeader(0, version, 1, "app", 0)
 
 
-def asking(*sets):
-    """A request with these records in its partitions."""
-    partitions = (PartitionProduceData(n, s and memoryview(s)) for n, s in enumerate(sets))
-    return ProduceRequest(None, -1, 30_000, (TopicProduceData("t", tuple(partitions)),))
-
-
 def long(records, size):
     """The first batch stays as it is."""
     return records + bytes(size - len(records))
@@ -322,7 +317,7 @@ COSTS = {
 
 @pytest.mark.parametrize(("version", "sets", "most"), COSTS.values(), ids=COSTS)
 def test_so_many_records_a_request_may_cost(version, sets, most):
-    assert cost.records_at_most(header(version), asking(*sets)) == most
+    assert cost.records_at_most(header(version), request_of(*sets)) == most
 
 
 HALF = cost.OFFLOAD_BYTES // 2
@@ -339,7 +334,7 @@ OFFLOADED = {
 
 @pytest.mark.parametrize(("version", "sets", "is_offloaded"), OFFLOADED.values(), ids=OFFLOADED)
 def test_a_thread_judges_where_much_may_have_to_be_decompressed(version, sets, is_offloaded):
-    assert cost.must_offload(header(version), asking(*sets)) is is_offloaded
+    assert cost.must_offload(header(version), request_of(*sets)) is is_offloaded
 
 
 @pytest.mark.parametrize(

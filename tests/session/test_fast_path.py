@@ -15,17 +15,11 @@ from tests.wire.batches import batch
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, RuleSettings
 from tsproxy.model.view import Unchanged
-from tsproxy.session.effects import Emit, Judge, ReadAnswer, SendToBroker, SendToClient
+from tsproxy.session.effects import Emit, ReadAnswer, SendToBroker, SendToClient
 from tsproxy.session.events import BrokerBytes, ClientBytes, ViewChanged
 from tsproxy.session.fast_path import MAX_LEARNT
 
 GOOD, BAD = batch([NOW_MS]), batch([NOW_MS + 2 * HOUR_MS])
-
-
-def ask(session, request):
-    for effect in session.client_bytes(request, NOW_MS):
-        if isinstance(effect, Judge):
-            session.judged(effect.job(), NOW_MS)
 
 
 def test_a_new_session_keeps_no_topic_and_owes_no_totals():
@@ -71,9 +65,9 @@ def test_our_answer_follows_those_that_the_fast_path_forwards_before_it():
 def test_topics_that_are_learnt_leave_room_for_others_of_the_same_request(version):
     topics = [f"t-{n}" for n in range(MAX_LEARNT + 50)]
     session = Session(PEER, view_of(topics=topics), uses_fast_path=True)
-    ask(session, produce({topic: {0: GOOD} for topic in topics[:MAX_LEARNT]}, version, correlation_id=1))
+    session.ask(produce({topic: {0: GOOD} for topic in topics[:MAX_LEARNT]}, version, correlation_id=1))
     assert session.fast_path.requests.table.kept == MAX_LEARNT
-    ask(session, produce({topic: {0: GOOD} for topic in topics}, version, correlation_id=2))
+    session.ask(produce({topic: {0: GOOD} for topic in topics}, version, correlation_id=2))
     assert session.fast_path.requests.table.kept == len(topics)
 
 
@@ -187,8 +181,7 @@ def test_an_answer_into_which_many_rejections_are_written_is_read_beside_the_loo
     """52 bytes of a broker's answer took 0.13 s, since 19,999 rejections were written into it."""
     session = Session(PEER, view_of(), uses_fast_path=True)
     topics = {"t": {0: GOOD, **dict.fromkeys(range(1, 1_000), BAD)}}
-    (judge, *_) = session.client_bytes(produce(topics, correlation_id=1), NOW_MS)
-    session.judged(judge.job(), NOW_MS)
+    session.ask(produce(topics, correlation_id=1))
     effects = session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=1), NOW_MS)
 
     assert [type(each) for each in effects] == [ReadAnswer]

@@ -9,7 +9,6 @@ from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.policy import LimitsFrom, Policy, RuleSettings, TimeLimit
-from tsproxy.session.effects import Judge, ReadAnswer
 from tsproxy.session.policies import KEPT, MAX_UNKNOWN, Policies
 from tsproxy.session.state import FREE_BYTES
 
@@ -27,20 +26,6 @@ def session_with(view):
     return Session(PEER, view, uses_fast_path=True)
 
 
-def ask(session, request):
-    """Sends it, and has it judged where it is judged beside the loop."""
-    for effect in session.client_bytes(request, NOW_MS):
-        if isinstance(effect, Judge):
-            session.judged(effect.job(), NOW_MS)
-
-
-def tell(session, answer):
-    """The broker sends it; a large one is read beside the loop."""
-    for effect in session.broker_bytes(answer, NOW_MS):
-        if isinstance(effect, ReadAnswer):
-            session.answer_read(effect.job(), NOW_MS)
-
-
 def rows(session):
     table = None if session.fast_path is None else session.fast_path.requests.table
     return 0 if table is None else table.kept
@@ -49,9 +34,9 @@ def rows(session):
 def test_topics_that_do_not_exist_leave_nothing():
     """Finding 12: a request for 1,000 topics, internal ones by name, left 1,040 KiB with its connection."""
     session = session_with(view_of())
-    ask(session, produce(MADE_UP))
+    session.ask(produce(MADE_UP))
     told = {topic: {0: {"error_code": 3, "base_offset": -1}} for topic in MADE_UP}
-    tell(session, produced(told))
+    session.tell(produced(told))
     assert rows(session) == 0
     assert session.held_bytes == 0
 
@@ -70,8 +55,8 @@ def test_a_topic_of_which_a_broker_accepts_batches_is_forwarded_though_nobody_kn
 def test_rows_of_topics_that_exist_are_few_and_counted():
     session = session_with(view_of(topics=EXISTING))
     for n in range(3):
-        ask(session, produce({topic: {0: GOOD} for topic in EXISTING}, correlation_id=n))
-        tell(session, produced({topic: {0: accepted()} for topic in EXISTING}, correlation_id=n))
+        session.ask(produce({topic: {0: GOOD} for topic in EXISTING}, correlation_id=n))
+        session.tell(produced({topic: {0: accepted()} for topic in EXISTING}, correlation_id=n))
     assert rows(session) == 256
     assert session.held_bytes >= 256 * A_ROW - FREE_BYTES
 
@@ -116,10 +101,9 @@ def test_tables_that_are_retired_are_counted_until_their_requests_are_answered()
 def test_what_is_kept_of_many_partitions_is_counted_until_they_are_answered(uses_fast_path):
     session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     asked = produce({"t": dict.fromkeys(range(3_000), GOOD)}, correlation_id=1)
-    (wanted, *_) = session.client_bytes(asked, NOW_MS)
-    session.judged(wanted.job(), NOW_MS)
+    session.ask(asked)
     assert session.held_bytes >= 3_000 * 512
-    tell(session, produced({"t": dict.fromkeys(range(3_000), accepted())}, correlation_id=1))
+    session.tell(produced({"t": dict.fromkeys(range(3_000), accepted())}, correlation_id=1))
     assert session.held_bytes < 1024
 
 
@@ -151,7 +135,7 @@ def test_rejections_are_counted_as_the_memory_that_they_take(length):
 
     def reject_all(session):
         for n, time_ms in enumerate(times_ms):
-            ask(session, produce({topic: {0: batch([time_ms])} for topic in topics}, correlation_id=n))
+            session.ask(produce({topic: {0: batch([time_ms])} for topic in topics}, correlation_id=n))
         session.drain_totals()
 
     reject_all(first)  # caches of the process, and the memory of a tool that traces the tests
@@ -172,7 +156,7 @@ def test_policies_are_counted_as_the_memory_that_they_take(length):
 def test_a_long_transactional_id_is_counted():
     session = session_with(view_of())
     for n, transactional_id in enumerate(("short", "\U0001f600" * 8_000)):
-        ask(session, produce({"t": {0: GOOD}}, correlation_id=n, transactional_id=transactional_id))
+        session.ask(produce({"t": {0: GOOD}}, correlation_id=n, transactional_id=transactional_id))
     assert session.fast_path.held_bytes > 4 * 32_000
 
 
@@ -190,5 +174,5 @@ def test_a_thousand_ordinary_clients_count_as_little(uses_fast_path):
     """Each has five requests in flight, with three partitions."""
     session = Session(PEER, view_of(), uses_fast_path=uses_fast_path)
     for n in range(5):
-        ask(session, produce({"t": dict.fromkeys(range(3), GOOD)}, correlation_id=n))
+        session.ask(produce({"t": dict.fromkeys(range(3), GOOD)}, correlation_id=n))
     assert 0 < 1_000 * session.held_bytes < 16 << 20

@@ -174,6 +174,12 @@ def test_an_end_that_is_reported_twice_changes_nothing():
 # -- The client is gone -------------------------------------------------------------------------------
 
 
+def judged_while_lost(*requests):
+    """The client is lost while a thread judges the first one."""
+    conversation = Conversation() >> client(*requests) << judged_beside << paused
+    return conversation >> client_is_lost << enters(Stage.FINISHING)
+
+
 def test_what_was_forwarded_for_a_client_that_is_gone_is_unconfirmed():
     assert Conversation() >> forwarded(ASKED) >> client_is_lost << UNCONFIRMED << OVER
 
@@ -193,12 +199,7 @@ def test_a_request_that_is_judged_when_its_client_is_lost_is_forwarded(is_ended_
 def test_requests_without_answers_of_a_client_that_is_lost_are_forwarded_all():
     first, second = (produce({"t": {0: GOOD}}, acks=0, correlation_id=n) for n in (1, 2))
     assert (
-        Conversation()
-        >> client(first, second)
-        << judged_beside
-        << paused
-        >> client_is_lost
-        << enters(Stage.FINISHING)
+        judged_while_lost(first, second)
         >> thread_judges
         << to_broker(first)
         << UNCONFIRMED
@@ -216,12 +217,7 @@ def test_nothing_is_judged_behind_a_request_whose_answer_cannot_be_delivered():
     """As a broker reads nothing behind it."""
     second = produce({"t": {0: GOOD}}, correlation_id=2)
     assert (
-        Conversation()
-        >> client(ASKED, second)
-        << judged_beside
-        << paused
-        >> client_is_lost
-        << enters(Stage.FINISHING)
+        judged_while_lost(ASKED, second)
         >> thread_judges
         << to_broker(ASKED)
         << judged_beside
@@ -233,12 +229,7 @@ def test_nothing_is_judged_behind_a_request_whose_answer_cannot_be_delivered():
 @pytest.mark.usefixtures("in_threads")
 def test_a_rejected_request_without_an_answer_ends_the_connection_of_a_client_that_is_lost():
     assert (
-        Conversation()
-        >> client(produce({"t": {0: BAD}}, acks=0))
-        << judged_beside
-        << paused
-        >> client_is_lost
-        << enters(Stage.FINISHING)
+        judged_while_lost(produce({"t": {0: BAD}}, acks=0))
         >> thread_judges
         << booked("rejected")
         << closed(CloseReason.ACKS_ZERO_REJECTED)
@@ -248,17 +239,16 @@ def test_a_rejected_request_without_an_answer_ends_the_connection_of_a_client_th
 # -- The broker is gone -------------------------------------------------------------------------------
 
 
+def forwarded_by_a_thread():
+    conversation = Conversation() >> client(ASKED) << judged_beside << paused
+    return conversation >> thread_judges << to_broker(ASKED) << resumed
+
+
 @pytest.mark.usefixtures("in_threads")
 @pytest.mark.parametrize("end", [broker_ends, broker_is_lost])
 def test_an_answer_that_is_read_when_its_broker_is_gone_reaches_the_client(end):
     assert (
-        Conversation()
-        >> client(ASKED)
-        << judged_beside
-        << paused
-        >> thread_judges
-        << to_broker(ASKED)
-        << resumed
+        forwarded_by_a_thread()
         >> broker(TOLD)
         << read_beside
         >> end
@@ -274,13 +264,7 @@ def test_an_answer_that_is_read_when_its_broker_is_gone_reaches_the_client(end):
 def test_with_both_ends_gone_the_first_that_waits_for_nothing_ends_the_connection():
     second = produce({"t": {0: GOOD}}, correlation_id=2)
     conversation = (
-        Conversation()
-        >> client(ASKED)
-        << judged_beside
-        << paused
-        >> thread_judges
-        << to_broker(ASKED)
-        << resumed
+        forwarded_by_a_thread()
         >> client(second)
         << judged_beside
         << paused

@@ -131,35 +131,31 @@ def test_a_request_reaches_the_broker_only_when_it_is_whole():
     assert Conversation() >> client(asked[:-1]) >> client(asked[-1:]) << to_broker(asked)
 
 
-def test_answers_to_earlier_requests_leave_before_a_rejected_client_is_closed():
-    """A broker reads one request at a time: it has answered the first before it meets the second."""
-    asked, said = produce({"t": {0: GOOD}}), produced({"t": {0: accepted()}})
-    assert (
-        Conversation()
-        >> client(asked, request(9999))
-        << to_broker(asked)
-        << noted("client_rejected")
-        << paused
-        >> client(produce({"t": {0: GOOD}}))
-        >> returned(said)
-        << booked("accepted")
-        << closed(CloseReason.UNSUPPORTED_REQUEST)
-    )
+WITHOUT_AN_ANSWER = {
+    "unknown": (request(9999), noted("client_rejected"), CloseReason.UNSUPPORTED_REQUEST),
+    "acks 0": (
+        produce({"t": {0: batch([0])}}, acks=0),
+        booked("rejected", acks=0),
+        CloseReason.ACKS_ZERO_REJECTED,
+    ),
+}
 
 
-def test_answers_to_earlier_requests_leave_before_acks_0_closes_the_connection():
-    """Who closed at once would have the client send again what is in the log already."""
+@pytest.mark.parametrize(("rejected", "told", "reason"), WITHOUT_AN_ANSWER.values(), ids=WITHOUT_AN_ANSWER)
+def test_answers_to_earlier_requests_leave_before_a_rejected_client_is_closed(rejected, told, reason):
+    """A broker has answered the first request before it reads the second. Who closed at once would have the
+    client send again what is in the log already."""
     asked, said = produce({"t": {0: GOOD}}), produced({"t": {0: accepted()}})
-    rejected = produce({"t": {0: batch([0])}}, acks=0)
     assert (
         Conversation()
         >> client(asked, rejected)
         << to_broker(asked)
-        << booked("rejected", acks=0)
+        << told
         << paused
+        >> client(produce({"t": {0: GOOD}}))
         >> returned(said)
         << booked("accepted")
-        << closed(CloseReason.ACKS_ZERO_REJECTED)
+        << closed(reason)
     )
 
 
@@ -206,25 +202,15 @@ def test_an_answer_that_nobody_asked_for_closes_the_session():
     assert Conversation() >> broker(answer(HEARTBEAT)) << closed(CloseReason.BAD_ANSWER)
 
 
-def test_an_answer_that_does_not_fit_its_layout_closes_the_session():
-    asked = request(METADATA, 1)
-    assert (
-        Conversation()
-        >> forwarded(asked)
-        >> broker(answer(METADATA, 1, b"\x00\x00\x00\x07"))
-        << closed(CloseReason.BAD_ANSWER)
-    )
-
-
-def test_a_held_answer_above_its_limit_closes_the_session():
-    """A frame that must be read whole is bounded; a frame that streams through is not."""
-    asked = request(METADATA, 1)
-    assert (
-        Conversation(view_of(share_answer=1000))
-        >> forwarded(asked)
-        >> broker(struct.pack(">ii", 1001, 1))
-        << closed(CloseReason.BAD_ANSWER)
-    )
+@pytest.mark.parametrize(
+    "data",
+    [answer(METADATA, 1, b"\x00\x00\x00\x07"), struct.pack(">ii", 1001, 1)],
+    ids=["of another layout", "above its limit"],
+)
+def test_an_answer_that_must_be_read_whole_and_cannot_be_closes_the_session(data):
+    """A frame that streams through has no limit."""
+    conversation = Conversation(view_of(share_answer=1000)) >> forwarded(request(METADATA, 1))
+    assert conversation >> broker(data) << closed(CloseReason.BAD_ANSWER)
 
 
 def test_a_damaged_request_that_a_thread_reads_closes_the_connection():

@@ -148,6 +148,14 @@ def free(monkeypatch):
     monkeypatch.setattr("tsproxy.session.throttle.BYTES_A_MS", float("inf"))
 
 
+@pytest.fixture
+def throttle(free):
+    """The client owes a silence of 10 ms."""
+    throttle = Throttle()
+    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
+    return throttle
+
+
 def said(view, throttle_time_ms, correlation_id, now_ms=NOW_MS):
     """Our answer to a request for `BAD` alone, as the session without a throttle gives it, and with."""
     conversation = Conversation(replace(view, limits=replace(view.limits, throttle_ms=None)))
@@ -178,10 +186,8 @@ def test_the_answer_says_how_long_and_then_the_client_is_not_read():
     )
 
 
-@pytest.mark.usefixtures("free")
-def test_a_new_connection_does_not_escape_the_silence():
-    view, throttle = view_of(), Throttle()
-    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
+def test_a_new_connection_does_not_escape_the_silence(throttle):
+    view = view_of()
     assert (
         Conversation(view, throttle=throttle)
         >> client(produce({"t": {0: BAD}}, 9, -1, 1))
@@ -205,19 +211,12 @@ def test_a_new_connection_does_not_escape_the_silence():
     )
 
 
-@pytest.mark.usefixtures("free")
-def test_a_delayed_request_that_mutes_anew_is_not_unmuted_by_an_older_deadline():
+def test_a_delayed_request_that_mutes_anew_is_not_unmuted_by_an_older_deadline(throttle):
     """Both deadlines have passed when the session is called, the delay's first."""
-    throttle = Throttle()
-    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
     assert (
         Conversation(throttle=throttle)
         >> client(produce({"t": dict.fromkeys(range(5), BAD)}))
-        << booked("rejected")
-        << booked("rejected")
-        << booked("rejected")
-        << booked("rejected")
-        << booked("rejected")
+        << (booked("rejected"),) * 5
         << delayed(10)
         << paused
         >> fast_path_rejects(11)
@@ -256,18 +255,11 @@ def test_a_session_that_has_ended_waits_for_nothing():
     assert conversation >> fast_path_rejects(50) >> later(50)
 
 
-@pytest.mark.usefixtures("free")
-def test_whoever_is_silenced_may_go_on_sending_what_is_good():
-    throttle = Throttle()
-    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
-    asked = produce({"t": {0: GOOD}})
-    assert Conversation(throttle=throttle) >> forwarded(asked)
+def test_whoever_is_silenced_may_go_on_sending_what_is_good(throttle):
+    assert Conversation(throttle=throttle) >> forwarded(produce({"t": {0: GOOD}}))
 
 
-@pytest.mark.usefixtures("free")
-def test_a_delayed_request_is_booked_once_even_if_its_connection_ends_meanwhile():
-    throttle = Throttle()
-    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
+def test_a_delayed_request_is_booked_once_even_if_its_connection_ends_meanwhile(throttle):
     assert (
         Conversation(throttle=throttle)
         >> client(produce({"t": {0: BAD, 1: GOOD}}))
@@ -279,10 +271,7 @@ def test_a_delayed_request_is_booked_once_even_if_its_connection_ends_meanwhile(
     )
 
 
-@pytest.mark.usefixtures("free")
-def test_a_delayed_request_counts_as_held_as_far_as_it_is_kept():
-    throttle = Throttle()
-    throttle.rejected(PEER, 11, 0, NOW_MS, 1_000)
+def test_a_delayed_request_counts_as_held_as_far_as_it_is_kept(throttle):
     split, rejected = Conversation(throttle=throttle).session, Conversation(throttle=throttle).session
     split.client_bytes(produce({"t": {0: BAD, 1: GOOD}}), NOW_MS)
     rejected.client_bytes(produce({"t": {0: BAD}}), NOW_MS)
@@ -318,26 +307,27 @@ def test_what_the_broker_rejects_is_the_brokers_to_throttle():
         >> forwarded(asked)
         << topic_wanted("t")
         >> returned(answered)
-        << booked("broker_rejected")
-        << booked("broker_rejected")
-        << booked("broker_rejected")
+        << (booked("broker_rejected"),) * 3
     )
 
 
 # -- Penalties ----------------------------------------------------------------------------------------
 
 
-ADDRESS = "192.0.2.1"
-NOW_MS = 1_767_225_600_000
+ADDRESS = PEER.client_address
 OVER_MS = NOW_MS + READ_ALL_MS
+
+
+@pytest.fixture
+def penalties():
+    return Trust()
 
 
 def until_ms(penalties, address=ADDRESS, topic="t"):
     return penalties.penalties_of(address).until_ms(topic)
 
 
-def test_a_penalty_stays_when_no_connection_holds_it_any_more():
-    penalties = Trust()
+def test_a_penalty_stays_when_no_connection_holds_it_any_more(penalties):
     held = penalties.penalties_of(ADDRESS)
     penalties.punish(ADDRESS, ["t"], NOW_MS)
     del held
@@ -346,22 +336,19 @@ def test_a_penalty_stays_when_no_connection_holds_it_any_more():
     assert until_ms(penalties, topic="u") == until_ms(penalties, "192.0.2.2") == 0
 
 
-def test_every_connection_of_the_address_learns_it():
-    penalties = Trust()
+def test_every_connection_of_the_address_learns_it(penalties):
     held = penalties.penalties_of(ADDRESS)
     penalties.punish(ADDRESS, ["t"], NOW_MS)
     assert held.until_ms("t") == OVER_MS
 
 
-def test_an_ipv6_host_keeps_its_penalty_in_another_of_its_addresses():
-    penalties = Trust()
+def test_an_ipv6_host_keeps_its_penalty_in_another_of_its_addresses(penalties):
     penalties.punish("2001:db8::1", ["t"], NOW_MS)
     assert until_ms(penalties, "2001:db8::2") == OVER_MS
     assert until_ms(penalties, "2001:db8:0:1::1") == 0
 
 
-def test_an_address_with_bad_batches_of_very_many_topics_has_all_of_them_read():
-    penalties = Trust()
+def test_an_address_with_bad_batches_of_very_many_topics_has_all_of_them_read(penalties):
     for number in range(MAX_TOPICS + 1):
         penalties.punish(ADDRESS, [f"t{number}"], NOW_MS + number)
     assert len(penalties.penalties_of(ADDRESS)) == 1
@@ -370,23 +357,21 @@ def test_an_address_with_bad_batches_of_very_many_topics_has_all_of_them_read():
 
 
 @pytest.mark.parametrize(("count", "stands_for_all"), [(MAX_TOPICS, False), (MAX_TOPICS + 1, True)])
-def test_each_bad_topic_of_one_request_is_read(count, stands_for_all):
-    penalties, topics = Trust(), [f"t{number}" for number in range(count)]
+def test_each_bad_topic_of_one_request_is_read(penalties, count, stands_for_all):
+    topics = [f"t{number}" for number in range(count)]
     penalties.punish(ADDRESS, topics, NOW_MS)
     assert {until_ms(penalties, topic=topic) for topic in topics} == {OVER_MS}
     assert until_ms(penalties, topic="another") == (OVER_MS if stands_for_all else 0)
 
 
-def test_a_penalty_that_is_over_makes_room():
-    penalties = Trust()
+def test_a_penalty_that_is_over_makes_room(penalties):
     for number in range(10 * MAX_TOPICS):
         penalties.punish(ADDRESS, [f"t{number}"], NOW_MS + number * READ_ALL_MS)
     assert len(penalties.penalties_of(ADDRESS)) == 1
     assert until_ms(penalties, topic="another") == 0
 
 
-def test_of_very_many_addresses_none_gets_rid_of_its_penalty():
-    penalties = Trust()
+def test_of_very_many_addresses_none_gets_rid_of_its_penalty(penalties):
     penalties.punish(ADDRESS, ["t"], NOW_MS)
     for number in range(KEPT.most):
         penalties.punish(f"host-{number}", ["t"], NOW_MS + 1)
@@ -395,8 +380,7 @@ def test_of_very_many_addresses_none_gets_rid_of_its_penalty():
     assert until_ms(penalties, "somebody new") == OVER_MS
 
 
-def test_addresses_whose_penalties_are_over_are_forgotten():
-    penalties = Trust()
+def test_addresses_whose_penalties_are_over_are_forgotten(penalties):
     for number in range(100):
         penalties.punish(f"host-{number}", ["t"], NOW_MS + number)
     penalties.punish(ADDRESS, ["t"], OVER_MS + 99)
@@ -405,7 +389,6 @@ def test_addresses_whose_penalties_are_over_are_forgotten():
 
 
 @pytest.mark.parametrize("topic", ["", "a" * 250, "\U0001f600"])
-def test_a_name_that_no_topic_can_have_is_not_kept(topic):
-    penalties = Trust()
+def test_a_name_that_no_topic_can_have_is_not_kept(penalties, topic):
     penalties.punish(ADDRESS, [topic], NOW_MS)
     assert len(penalties) == 0

@@ -269,18 +269,18 @@ def not_known_at_once(correlation_id):
     return to_client(answered({"new": {0: NOT_KNOWN}}, correlation_id=correlation_id))
 
 
+def given_up(view):
+    """The first request has waited as long as any, and has its answer."""
+    conversation = Conversation(view) >> client(asked({"new": {0: GOOD}}, correlation_id=1)) << WAITS
+    return conversation >> later(NAME_WAIT_MS) << not_known_at_once(1) << REFUSED << resumed
+
+
 def test_batches_that_were_sent_behind_it_do_not_overtake_it_when_the_name_comes_then():
     """A broker that has no state of the producer takes any sequence. The first batch would then be out of
     order for ever."""
     view, again = view_of(), asked({"new": {0: GOOD}}, correlation_id=3)
     assert (
-        Conversation(view)
-        >> client(asked({"new": {0: GOOD}}, correlation_id=1))
-        << WAITS
-        >> later(NAME_WAIT_MS)
-        << not_known_at_once(1)
-        << REFUSED
-        << resumed
+        given_up(view)
         >> view_becomes(with_new(view))
         >> later(SETTLE_MS - 1)
         >> client(asked({"new": {0: GOOD}}, correlation_id=2))
@@ -294,13 +294,7 @@ def test_batches_that_were_sent_behind_it_do_not_overtake_it_when_the_name_comes
 def test_the_next_try_waits_again():
     view = view_of()
     assert (
-        Conversation(view)
-        >> client(asked({"new": {0: GOOD}}, correlation_id=1))
-        << WAITS
-        >> later(NAME_WAIT_MS)
-        << not_known_at_once(1)
-        << REFUSED
-        << resumed
+        given_up(view)
         >> later(SETTLE_MS)
         >> client(again := asked({"new": {0: GOOD}}, correlation_id=2))
         << WAITS
