@@ -1,6 +1,5 @@
 """The page of a day: whom to talk to, pictures of the day and the week, and the sections."""
 
-from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
@@ -8,7 +7,7 @@ from spark_reports.log.completeness import State
 from spark_reports.render import clients, compared, lists, parts, producers, worst
 from spark_reports.report import history, links, missing, words
 from spark_reports.report.causes import KINDS
-from spark_reports.report.headline import bad_and_good, sent_again_records
+from spark_reports.report.headline import bad_and_good, notes, sent_again_records
 from spark_reports.report.shape import Report
 
 _TEXT_CHARS: Final = 2_000
@@ -38,7 +37,7 @@ def page(report: Report, rows: int) -> parts.Page:
             None if report["is_over"] else unfinished,
             _proof(report),
         ],
-        _sections(report, rows, first),
+        _sections(report, rows),
         neighbours(report),
     )
 
@@ -52,15 +51,14 @@ def of_report(
     return parts.Page(title, kicker, headline, head, sections, _foot(report), nav)
 
 
-def _sections(report: Report, rows: int, head: Sequence[str]) -> parts.Parts:
-    """The sections. `head`: the sentences that stand at the head of the page already."""
+def _sections(report: Report, rows: int) -> parts.Parts:
     totals, trend = report["totals"], report["trend"]
     affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
     changed = words.many(len(trend["changes"]), "producer") if trend else ""
     refused = report["refused_by_kafka_4"]
     topics = report["topics_omitted"]["count"] + len(report["topics"])
     past = [report["history"]["sentence"]] if report["history"] else []
-    told = [words.short(text, _TEXT_CHARS) for text in [*report["details"], *past] if text not in head]
+    told = [words.short(text, _TEXT_CHARS) for text in [*notes(report), *past]]
     known = sum(1 for producer in report["producers"] if producer["known"])
     pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
     return [
@@ -71,7 +69,7 @@ def _sections(report: Report, rows: int, head: Sequence[str]) -> parts.Parts:
         worst.owners(report, rows),
         parts.Section("days", "The worst producers, day by day", worst.strips(report, rows)),
         parts.Section("drift", "How far timestamps were off", compared.drift(report)),
-        _closed("words", "The day in words", [parts.Paragraph(text) for text in told]),
+        _closed("notes", "About these numbers", [parts.Paragraph(text) for text in told]),
         _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
         _closed("whatif", compared.what_if_title(report), compared.what_if(report)),
         *clients.sections(

@@ -18,7 +18,7 @@ from spark_reports.log.completeness import (
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, reasons, shape, trend, what_if, words
 from spark_reports.report.groups import grouped
-from spark_reports.report.headline import details, headline, rejected_records
+from spark_reports.report.headline import headline, rejected_records
 from spark_reports.report.producers import latest_ms, with_rejections
 from spark_reports.report.shape import of_row
 from spark_reports.report.tables import Tables
@@ -45,7 +45,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
     causes = reasons.by_cause(counters.table(groups.REASONS), producers)
     topics, other_topics = _topics(tables)
     log = quality(day.evidence, first, last, now_ms)
-    report = shape.Report(
+    return shape.Report(
         report="daily",
         version=shape.SHAPE_VERSION,
         generated_ts=instant(now_ms),
@@ -53,7 +53,6 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         last_day=last.isoformat(),
         is_over=instant(now_ms)[:10] > last.isoformat(),
         headline=headline(totals, causes, log["state"], _missing_days(day.evidence, first, last, now_ms)),
-        details=[],
         log=log,
         totals=totals,
         producers=producers,
@@ -87,7 +86,6 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         cause_hours=reasons.by_hour(counters.table(groups.REASON_HOURS), hours),
         limits=_limits(day.limits, [t["topic"] for t in topics]),
     )
-    return {**report, "details": details(report)}
 
 
 def everybody(report: shape.Report, tables: Tables) -> shape.Report:

@@ -6,17 +6,17 @@ groups, each time with the records of that cause.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from spark_reports.report import words
 from spark_reports.report.groups import grouped
-from spark_reports.report.shape import ClientReason, Producer, ReasonRow, Report, Totals, Why
+from spark_reports.report.shape import ClientReason, Producer, ReasonRow, Report, Why
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, Trait, UnitGuess
 
 WRONG_UNIT: Final = "the wrong time unit"
-"""The cause that stands for all wrong units (`merged`)."""
+"""The cause that stands for all wrong units (`cause_of`)."""
 KINDS: Final[Mapping[str, str]] = {
     "units": WRONG_UNIT,
     "behind": "too far behind the clock",
@@ -103,15 +103,6 @@ class Cause:
 def of_report(report: Report) -> list[Cause]:
     """The causes, the one with most rejected records first."""
     return _causes(report["reasons"], report["producers"], lambda why: why["cause"])
-
-
-def merged(reasons: Iterable[ReasonRow], producers: Sequence[Producer], totals: Totals) -> list[Cause]:
-    """The same with all wrong units as one cause."""
-    producers_of_units = totals["producers_with_unit_mistakes"]
-    return [
-        replace(cause, producers=producers_of_units, is_exact=True) if cause.name == WRONG_UNIT else cause
-        for cause in _causes(reasons, producers, cause_of)
-    ]
 
 
 def main_cause(reasons: Iterable[ReasonRow]) -> tuple[str, int] | None:

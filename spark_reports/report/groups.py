@@ -119,13 +119,11 @@ SUMMARY: Final = Grouping(
         "producers": Measure(How.DISTINCT, CLIENT),
         "producers_affected": Measure(How.DISTINCT, CLIENT, "is_rejection"),
         "topics": Measure(How.DISTINCT, ("topic",)),
-        "producers_with_unit_mistakes": Measure(How.DISTINCT, CLIENT, "is_unit_mistake"),
         "unit_mistake_records": Measure(How.SUM, ("bad_records",), "is_unit_mistake"),
         **_sums("left_out_records"),
         "would_reject_producers": Measure(How.DISTINCT, CLIENT, "would_be_rejected"),
         "would_reject_records": _records("would_be_rejected"),
         "repaired_producers": Measure(How.DISTINCT, CLIENT, "ended_repaired"),
-        "far_behind_producers": Measure(How.DISTINCT, CLIENT, "is_far_behind"),
         "far_behind_records": Measure(How.SUM, ("bad_records",), "is_far_behind"),
     },
 )

@@ -45,7 +45,6 @@ from typing import Any, Final
 from spark_reports.report import causes, links, words
 from spark_reports.report.applications import Application
 from spark_reports.report.groups import grouped
-from spark_reports.report.headline import details
 from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Known, Owned, Team
 from tsproxy.model.policy import NamePattern
@@ -165,7 +164,7 @@ def assigned(
         rejected_records_left_out=rejected - sum(row["rejected_records"] for row in rows),
         help=owners.help,
     )
-    return {**report, "details": details(report), "owners": owned}
+    return {**report, "owners": owned}
 
 
 def _teams(

@@ -64,7 +64,6 @@ class Totals(Counts):
     again."""
     producers_affected: int
     """Producers with a batch that was rejected for good."""
-    producers_with_unit_mistakes: int
     unit_mistake_records: int
     """Records of the guess `zero` are left out: a timestamp of 0 is a time that was never set."""
     would_reject_producers: int
@@ -72,7 +71,6 @@ class Totals(Counts):
     """Records, whole batches, that were forwarded, and that a rule in audit, a rule under a waiver or the
     candidate limits would reject. They include none of far_behind_records."""
     repaired_producers: int
-    far_behind_producers: int
     far_behind_records: int
     """Records that lie so far behind the clock that a mistake is likely. Nothing rejects them."""
 
@@ -451,7 +449,6 @@ class Report(TypedDict):
     is_over: bool
     """False if the report was made before the end of the period."""
     headline: str
-    details: list[str]
     log: LogQuality
     totals: Totals
     producers: list[Producer]

@@ -422,10 +422,10 @@ def rule(name: str | None) -> str:
 
 def change(trend: Trend, kind: str) -> str:
     """The change of a client against the days before (`shape.Change`), as far as they are known."""
-    return _CHANGES.get(kind, kind) + (days_known(trend) if kind == "new" else "")
+    return _CHANGES.get(kind, kind) + (_days_known(trend) if kind == "new" else "")
 
 
-def days_known(trend: Trend) -> str:
+def _days_known(trend: Trend) -> str:
     """The number of the seven days before that are known, in brackets; nothing if all are."""
     *before, last = (day["day"] for day in trend["days"])
     first = (date.fromisoformat(last) - timedelta(days=DAYS_BEFORE)).isoformat()
@@ -436,15 +436,8 @@ def _known(number: int) -> str:
     return "" if number == DAYS_BEFORE else f" ({number} of {many(DAYS_BEFORE, 'day')} known)"
 
 
-def new_clients(trend: Trend | None) -> list[str]:
-    """Clients that were rejected today and never on the known ones of the seven days before, most rejected
-    first. Only clients that the report names are included."""
-    changes = trend["changes"] if trend else []
-    return [client(change["client_id"]) for change in changes if change["kind"] == "new"]
-
-
 def new_count(trend: Trend | None) -> int:
-    """The number of all such clients."""
+    """The number of clients that were rejected today and never on the known ones of the seven days before."""
     return trend["new_producers"] if trend else 0
 
 

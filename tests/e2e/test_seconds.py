@@ -73,12 +73,9 @@ async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
     [row] = report["would_reject"]
     assert (row["client_id"], row["bad_records"]) == ("in-seconds", RECORDS)
     assert (row["cause"], row["fix"]) == ("timestamps are in seconds", "multiply by 1,000")
-    said = " ".join(report["details"])
-    assert f"{RECORDS} records far behind the clock were not rejected" in said
-    assert "in-seconds: timestamps are in seconds (multiply by 1,000)" in said
     for text in pages:
-        assert "Far behind the clock" in text
-        assert "in-seconds" in text
+        for told in (f"Far behind the clock: {RECORDS} records", "in-seconds", "Timestamps are in seconds"):
+            assert told in text
 
     (tmp_path / "tsproxy.yaml").write_text("policy: { mode: enforce }\n")
     at = ["--config", str(tmp_path / "tsproxy.yaml"), "--topic", topic, "--timestamp", str(now_ms // 1_000)]

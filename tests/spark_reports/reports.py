@@ -38,14 +38,13 @@ def empty():
     report["would_reject"], report["trend"] = [], None
     report["rules"], report["in_force"] = [], []
     report["what_if"] = {"batches": 0, "records": 0, "records_left_out": 0, "ahead": [], "behind": []}
-    return report | {"headline": "No records came through the proxy.", "details": []}
+    return report | {"headline": "No records came through the proxy."}
 
 
 def hostile(text):
     """The report with `text` wherever a client or a broker could have chosen it."""
     report = complete()
     report["headline"] = f"{text} causes 50% of 3 rejected records."
-    report["details"] = [f"{text} accounts for all."]
     for producer in report["producers"]:
         producer |= {"client_id": text, "principal": text, "addresses": [text], "client_software": [text]}
         for topic in producer["topics"]:

@@ -19,6 +19,7 @@ from tests.decisions.outcomes import batch, outcome, rejected
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import counters, heartbeat, line, write
+from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_notices import notices
 from tsproxy.decisions import DecisionLog, LifecycleKind
 from tsproxy.decisions.totals import Totals
@@ -192,7 +193,7 @@ def test_totals_and_topics_are_the_truth_to_the_record(day, made):
     assert {topic["topic"] for topic in made["topics"]} == {topic for topic, _, _ in day.records}
     assert (
         f"{day.bad_records:,} bad records; {day.collateral_records:,} good ones were in the same batches."
-        in (made["details"])
+        in Page(html.render(made)).words
     )
 
 
@@ -258,7 +259,7 @@ def test_good_records_that_a_slow_clock_rejected_blame_nobody_and_are_told(made)
     assert (
         "40 records were rejected while the clock of px-slow was 2 h slow, 09:10 to 09:12 (good by the "
         "brokers' clock, and counted nowhere else): tell early-px-slow, good-px-slow."
-    ) in made["details"]
+    ) in Page(html.render(made)).words
 
 
 def test_a_clock_that_a_client_could_have_made_seem_wrong_excuses_nobody(made):
@@ -272,7 +273,6 @@ def test_each_client_and_api_that_kafka_4_refuses_has_a_row_with_its_lowest_and_
     assert rows == [("billing", "Fetch", 0, 3), ("oura", "Produce", 0, 0)]
     told = "Kafka 4 refuses 2 clients by protocol (billing as User:b, sarama/1.17.0: Fetch 0 to 3)."
     assert told == made["kafka_4"]["sentence"]
-    assert told in made["details"]
     assert gates.parse("clients_refused_by_kafka_4>1").tripped_by(made)
     assert "oura: Produce 0" in html.render(made)
 

@@ -92,11 +92,6 @@ def test_a_day_in_audit_does_not_look_like_a_good_day():
     assert report["headline"] == (
         "None of 71,970 records was rejected; rules in audit or candidate limits would reject 83%."
     )
-    assert report["details"] == [
-        "59,970 records of 3 producers would be rejected by rules in audit or candidate limits; most came "
-        "from app-0: timestamps are older than the limit (a replay or backfill? ask for a waiver, or send no "
-        "timestamp)."
-    ]
     page = html.render(report)
     first = Page(page[: page.index('class="balance"')]).words
     for n in range(3):
@@ -127,10 +122,6 @@ def test_who_is_repaired_is_named_on_the_page_for_its_team_and_in_its_text():
     """77,293 records of one client were rewritten, and its name was in no file of eight."""
     rows = [repaired("t00-sensor", 77_293, bad_records=70_000), row("t00-good"), repaired("t01-app", 10)]
     report = reported(rows, TEAMS, top=1)
-    assert (
-        "77,303 records of 2 producers were repaired; most came from t00-sensor: timestamps are in "
-        in (report["details"][0])
-    )
     shown = Page(html.render(report)).words
     for part in ("77,303 records of 2 producers", "t00-sensor", "sensors", "in microseconds", "70,000"):
         assert part in shown

@@ -4,7 +4,6 @@ import copy
 
 from spark_reports.render import html
 from spark_reports.report import words
-from spark_reports.report.headline import details
 from tests.spark_reports.pure.test_notices import notices
 from tests.spark_reports.reports import fixed
 
@@ -56,15 +55,6 @@ def test_an_owner_of_both_gets_two_lists():
     rejected, mistaken = text.split("They lie so far behind the clock")
     assert "too far in the future" in rejected
     assert "timestamps are in seconds" in mistaken
-
-
-def test_a_sentence_below_the_headline_names_the_worst():
-    report = with_rows(AHEAD, ROW, ROW | {"client_id": "b", "bad_records": 1}) | {"trend": None}
-    report["totals"]["far_behind_records"] = 501
-    assert details(report)[-1] == (
-        "501 records far behind the clock were not rejected; most came from in-seconds: timestamps "
-        "are in seconds (multiply by 1,000)."
-    )
 
 
 def test_a_limit_that_somebody_set_in_audit_is_a_rule_as_ever():

@@ -6,8 +6,7 @@ import pytest
 
 from spark_reports.log.completeness import State
 from spark_reports.render import html
-from spark_reports.report import words
-from spark_reports.report.headline import details, headline
+from spark_reports.report.headline import headline, notes
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import Page
 
@@ -18,19 +17,9 @@ def headline_of(reasons=None, state=State.COMPLETE, **changes):
     return headline(report["totals"] | changes, rows, state)
 
 
-def details_of(totals=None, **changes):
-    """The sentences about the fixed report without clients that were only counted, and without a trend."""
-    report = reports.fixed() | {"would_reject": [], "trend": None} | changes
-    return details(report | {"totals": report["totals"] | (totals or {})})
-
-
-def sentences_of(reasons=None, producers=None, **totals):
-    """The sentences about the causes."""
+def notes_of(**totals):
     report = reports.fixed()
-    asked = report["producers"] if producers is None else producers
-    rows = report["reasons"] if reasons is None else reasons
-    sentences = details_of(totals, producers=asked, reasons=rows)
-    return [sentence for sentence in sentences if " rejected records: " in sentence]
+    return notes(report | {"totals": report["totals"] | totals})
 
 
 def too_old(**changes):
@@ -66,54 +55,12 @@ def test_a_headline_has_at_most_twenty_words(cause):
     assert len(headline_of().split()) <= 20
 
 
-def test_causes_come_in_the_order_of_their_records_each_with_its_worst_producer_and_owner():
-    """The second cause, of 38%, was once in no sentence, since others were more interesting."""
-    units = next(row for row in reports.fixed()["reasons"] if row["unit_guess"] == "seconds")
-    large = next(row for row in reports.fixed()["reasons"] if row["error_code"] == 10)
-    rows = [units | {"records": 80_000}, large | {"records": 380_000}, too_old(records=460_000, producers=43)]
-    producers = [each | {"team": "Orders"} for each in reports.fixed()["producers"]]
-    asked = {"records_rejected": 1_000_000, "records_broker_rejected": 0, "producers_with_unit_mistakes": 3}
-    assert sentences_of(rows, producers, **asked) == [
-        "46% of rejected records: timestamps are older than the limit, from 43 producers, most from "
-        "orders-replay (Orders).",
-        "38% of rejected records: batches are larger than the topic allows, all from attachments (Orders).",
-        "8.0% of rejected records: the wrong time unit, from 3 producers, most from sensor-gateway (Orders), "
-        "whose timestamps are in nanoseconds (divide by 1,000,000).",
-    ]
-
-
-def test_a_producer_with_the_same_error_and_another_cause_is_not_named():
-    """A broker calls a timestamp before 1970 just too old."""
-    report = reports.fixed()
-    [old] = [each for each in report["producers"] if each["client_id"] == "orders-replay"]
-    before_1970 = old["reasons"][0] | {"cause": "timestamps are before 1970"}
-    report["producers"].insert(0, old | {"client_id": "another", "reasons": [before_1970]})
-    [sentence] = sentences_of([too_old(records=941_773)], report["producers"])
-    assert sentence.endswith("timestamps are older than the limit, all from orders-replay.")
-
-
-def test_a_cause_found_by_the_proxy_and_by_the_broker_is_one_cause():
-    """A producer may be in both rows, so their numbers of producers are not added up."""
-    rows = [too_old(records=500_000, producers=3), too_old(verdict="broker_rejected", producers=2)]
-    [sentence] = sentences_of(rows)
-    assert sentence.startswith(
-        "62% of rejected records: timestamps are older than the limit, from at least 3 "
-    )
-
-
-def test_causes_that_are_not_named_are_counted():
-    kinds = [too_old(records=1_000 - n, cause=f"cause {n}") for n in range(5)]
-    told = details_of({"records_rejected": 10_000}, producers=[], reasons=kinds)
-    assert told[4].endswith("%: 2 more causes.")
-
-
 @pytest.mark.parametrize(
     "changes", [{"is_final": False}, {"verdict": "repaired"}, {"verdict": "unconfirmed"}]
 )
 def test_records_that_were_not_rejected_are_no_cause(changes):
     rows = [too_old(), too_old(records=5_000_000, cause="something else") | changes]
     assert headline_of(rows) == f"{SHARE}. Main cause (9.3%): timestamps are older than the limit."
-    assert len(sentences_of(rows)) == 1
 
 
 @pytest.mark.parametrize(
@@ -125,18 +72,6 @@ def test_one_rejected_record_is_one(judged, text):
     one = [too_old(records=1)]
     found = headline_of(one, records_judged=judged, records_rejected=1, records_broker_rejected=0)
     assert found == f"{text}: timestamps are older than the limit."
-
-
-@pytest.mark.parametrize("name", ["\u202e\u2066gnp.exe", "x" * 10_000, "\x1b[2J\n", "a\u200fb"])
-def test_names_in_sentences_are_short_and_printable(name):
-    """A client chooses its name. A bidirectional override would turn the sentence around."""
-    report = reports.fixed()
-    for row in [*report["producers"], *report["would_reject"], *report["trend"]["changes"]]:
-        row["client_id"] = name
-    sentences = [headline(report["totals"], [too_old()]), *details(report)]
-    assert len(sentences) == 9
-    assert sum(words.short(name, 60) in sentence for sentence in sentences) == 5
-    assert all(sentence.isprintable() and len(sentence) < 400 for sentence in sentences)
 
 
 NONE_SENT_AGAIN = {f"records_{name}_retried": 0 for name in ("rejected", "broker_rejected", "unconfirmed")}
@@ -160,8 +95,6 @@ def test_a_headline_says_that_nothing_came_only_of_times_that_are_known(state, t
 @pytest.mark.parametrize("name", NONE_SENT_AGAIN)
 def test_all_records_that_were_sent_again_are_counted(name):
     totals = reports.empty()["totals"] | {name: 7}
-    [sentence] = details(reports.empty() | {"totals": totals})
-    assert sentence.startswith("7 records hit an error that most producers retry.")
     told = "No record was stored or rejected for good: 7 records hit an error that most producers retry."
     assert {headline(totals, [], state) for state in State} == {told}
     report = reports.fixed() | {"totals": reports.fixed()["totals"] | {name: 7_000_000}}
@@ -200,46 +133,31 @@ def test_good_records_that_were_rejected_with_bad_ones_are_told_apart_at_the_top
     """A team acted on the headline, which called 33,291 records bad: 82% of them were good."""
     report = reports.fixed()
     report["totals"] |= {"bad_records": bad, "collateral_records": good}
-    assert details(report)[0].startswith(text)
     page = Page(html.render(report)).words
     assert page.index(text) < page.index("Mistake, and what to do")
 
 
-def test_details_say_how_many_records_were_not_read():
+@pytest.mark.parametrize(
+    ("totals", "told"),
+    [
+        (
+            {"records_judged": 2000, "records_unread": 1990},
+            "1,990 records (99.5%) were checked by the header of the compressed batch alone "
+            "(inspect.compressed).",
+        ),
+        (
+            {"records_judged": 1000, "records_limits_unknown": 1},
+            "1 record (0.1%) was judged without the limits of the topic, which were not known.",
+        ),
+    ],
+)
+def test_the_page_says_how_many_records_were_not_read_or_only_brokers_judged(totals, told):
+    none = {"records_unread": 0, "records_limits_unknown": 0}
+    assert notes_of(**none | totals) == [told]
+    assert notes_of(**none) == []
     report = reports.fixed()
-    totals = report["totals"] | {"records_judged": 2000, "records_unread": 1990}
-    sentences = details_of(totals)
-    assert any("1,990 records (99.5%) were checked by the header" in sentence for sentence in sentences), (
-        sentences
-    )
-    totals["records_unread"] = 0
-    assert not any("header" in each for each in details_of(totals))
-
-
-def test_details_say_how_many_records_only_brokers_judged():
-    report = reports.fixed()
-    totals = report["totals"] | {"records_judged": 1000, "records_limits_unknown": 1}
-    told = "1 record (0.1%) was judged without the limits of the topic, which were not known."
-    assert told in details_of(totals)
-    totals["records_limits_unknown"] = 0
-    assert not any("not known" in each for each in details_of(totals))
-
-
-def test_details_are_few_and_none_where_nothing_happened():
-    assert len(details_of()) == 6
-    assert details(reports.empty()) == []
-
-
-def test_details_name_new_clients_if_the_days_before_are_known():
-    report = reports.fixed()
-    new = report["trend"]["changes"][0]
-    assert details_of(trend=report["trend"])[-1:] == ["New: svc-2 was never rejected in the days before."]
-    four = report["trend"] | {"changes": [new | {"client_id": name} for name in ("a", "b", None, "d")]}
-    four["new_producers"] = 4
-    assert details_of(trend=four)[-1:] == [
-        "New: a, b, (no client id) and 1 more were never rejected in the days before."
-    ]
-    assert details_of(trend=report["trend"] | {"changes": []}) == details_of(trend=None)
+    report["totals"] |= totals
+    assert told in Page(html.render(report)).words
 
 
 def test_a_new_client_is_new_on_the_days_that_are_known():
@@ -247,5 +165,4 @@ def test_a_new_client_is_new_on_the_days_that_are_known():
     report = reports.fixed()
     days = [{**report["trend"]["days"][0], "day": "2026-11-01"}, *report["trend"]["days"][-3:]]
     report["trend"]["days"] = days  # two of the week before, and an older one of a long period
-    assert details(report)[-1] == "New: svc-2 was never rejected in the days before (2 of 7 days known)."
     assert "new: never rejected before (2 of 7 days known)" in html.render(report)

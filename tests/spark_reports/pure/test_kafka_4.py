@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from spark_reports.render import html, markdown
-from spark_reports.report import gates, owners, tables
+from spark_reports.report import gates, tables
 from spark_reports.report.assemble import assemble
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.pure.test_html import Page
@@ -24,11 +24,9 @@ def old(client_id, api="Produce", **changes):
     return {"client_id": client_id, **names, "api": api, "version_min": 0, "version_max": 0} | changes
 
 
-def reported(*rows, refused=(), file=""):
+def reported(*rows, refused=()):
     made = tables.collect(replace(day_of(row("good"), *rows), refused=[*refused]), 50)
-    report = assemble(made, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1) | {"links": None}
-    known = owners.parse(file, "owners.toml") if file else None
-    return owners.assigned(report, known, made.clients, made.watched, []) if known else report
+    return assemble(made, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1) | {"links": None}
 
 
 def sentence_of(*rows, refused=()):
@@ -42,7 +40,6 @@ def test_both_kinds_are_counted_in_one_sentence():
     counts = {"clients": 3, "by_protocol": 2, "by_timestamps": 1, "by_both": 0}
     assert report["kafka_4"] == {**counts, "sentence": told}
     assert gates.parse("clients_refused_by_kafka_4>2").tripped_by(report)
-    assert report["details"][0] == told
     assert markdown.render(report).count(told) == 1
     page = html.render(report)
     assert told in Page(page[: page.index('class="balance"')]).words
@@ -61,7 +58,6 @@ def test_one_kind_alone_needs_no_sum():
     assert sentence_of(refused=[old("oura")]) == "Kafka 4 refuses 1 client by protocol (oura: Produce 0)."
     assert sentence_of(ahead("a"), ahead("b")) == "Kafka 4 refuses 2 clients by timestamps."
     assert sentence_of() == ""
-    assert reported()["details"] == []
 
 
 @pytest.mark.parametrize(
@@ -83,13 +79,6 @@ def test_each_instance_of_an_application_is_a_client():
     """An old library is found by client id, so a client by timestamps is one, too."""
     pods = [ahead(f"checkout-6d4cf56db6-x2x4{end}") for end in "bcd"]
     assert sentence_of(*pods) == "Kafka 4 refuses 3 clients by timestamps."
-
-
-def test_the_sentence_stays_when_owners_are_added():
-    """With --owners the sentences were made again, without those about Kafka 4 and about wrong clocks."""
-    file = '[[owners]]\nteam = "Shops"\nclient_ids = ["terminals"]'
-    report = reported(ahead("terminals"), refused=[old("oura")], file=file)
-    assert report["details"][0] == report["kafka_4"]["sentence"]
 
 
 def test_names_in_the_sentence_are_short():
