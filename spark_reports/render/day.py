@@ -68,7 +68,6 @@ def _sections(report: Report, rows: int) -> parts.Parts:
         parts.Section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
         worst.owners(report, rows),
         parts.Section("days", "The worst producers, day by day", worst.strips(report, rows)),
-        parts.Section("drift", "How far timestamps were off", compared.drift(report)),
         _closed("notes", "About these numbers", [parts.Paragraph(text) for text in told]),
         _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
         _closed("whatif", compared.what_if_title(report), compared.what_if(report)),

@@ -21,7 +21,7 @@ def _px(number: float) -> str:
 def meter(drawn: Meter) -> Markup:
     width = min(100.0, max(0.5, 100 * drawn.part / (drawn.whole or 1)))
     bar = element("span", style=f"width:{width:.1f}%")
-    return element("span", bar, class_=f"meter {drawn.look}".strip())
+    return element("span", bar, class_="meter")
 
 
 def sparkline(drawn: Spark) -> Markup:

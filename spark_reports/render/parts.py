@@ -35,7 +35,6 @@ class Meter:
 
     part: float
     whole: float
-    look: str = ""
 
 
 @dataclass(frozen=True, slots=True)

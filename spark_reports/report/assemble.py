@@ -22,7 +22,6 @@ from spark_reports.report.headline import headline, rejected_records
 from spark_reports.report.producers import latest_ms, with_rejections
 from spark_reports.report.shape import of_row
 from spark_reports.report.tables import Tables
-from tsproxy.decisions.drift import HISTOGRAM_NAME, bucket_bounds_ms
 from tsproxy.decisions.text import instant
 
 _EXAMPLES: Final = 5
@@ -68,8 +67,6 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
             rejected_records=sum(map(rejected_records, other_topics)),
         ),
         reasons=causes,
-        drift_hist=HISTOGRAM_NAME,
-        drift=_drift(day.buckets.table(groups.DRAWN)),
         what_if=_what_if(day.buckets.table(groups.TOTALS), summary["left_out_records"]),
         would_reject=_would_reject(tables.worst(tables.watched)),
         repaired=_repaired(tables.worst(tables.repaired)),
@@ -143,20 +140,6 @@ def _around(totals: Rows, limits: dict[str, Any] | None) -> list[shape.AroundLim
         return []
     behind = what_if.around(totals, "behind", limits["before_max_ms"])
     return [*behind, *what_if.around(totals, "ahead", limits["after_max_ms"])]
-
-
-def _drift(rows: Rows) -> list[shape.DriftBucket]:
-    """Buckets behind count batches by their smallest drift, buckets ahead by their largest."""
-    buckets: dict[int, shape.DriftBucket] = {}
-    none = dict.fromkeys(shape.DriftBucket.__annotations__, 0)
-    for row in rows:
-        index, outcome = row["bucket"], "rejected" if row["is_rejected"] else "not_rejected"
-        if (row["side"] == "behind") == (index < 0):
-            above_ms, up_to_ms = bucket_bounds_ms(index)
-            bounds = {"bucket": index, "above_ms": above_ms, "up_to_ms": up_to_ms}
-            counts = {f"{outcome}_{name}": row[name] for name in ("records", "batches")}
-            buckets[index] = of_row(shape.DriftBucket, none | buckets.get(index, {}) | bounds | counts)
-    return [buckets[index] for index in sorted(buckets)]
 
 
 def _what_if(rows: Rows, left_out: int) -> shape.WhatIf:

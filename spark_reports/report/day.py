@@ -22,7 +22,7 @@ class Day:
     counters: TableSource
     """The rows of `transforms.ROLLUP`."""
     buckets: TableSource
-    """`rollup.topic_drift`, with `is_own_side`."""
+    """`rollup.topic_drift`."""
     evidence: Evidence
     clocks: tuple[Rows, Rows]
     """`wrong_clocks.times` and `harmed`."""

@@ -223,12 +223,6 @@ TOPIC_CLIENTS: Final = _rejected_by("topic", *CLIENT, per=("topic",))
 CLIENT_HOURS: Final = _rejected_by(*CLIENT, "hour")
 """One row for each client and hour."""
 
-DRAWN: Final = Grouping(
-    keys=("side", "bucket", "is_rejected"), measures=_sums("batches", "records"), where="is_own_side"
-)
-"""The histogram that is drawn. A rejected batch counts on the side for which it was rejected, or on both if
-the reason has no side."""
-
 TOTALS: Final = Grouping(keys=("side", "bucket"), measures=_sums("batches", "records"))
 """One row for each side and bucket, the input of `what_if`."""
 

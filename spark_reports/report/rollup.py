@@ -2,7 +2,7 @@
 
     hours       `groups.ROLLUP`, all sums of an hour and key                           -> your own queries
     producers   for each client, records judged and rejected                           -> trend
-    drift       batches and records for each topic, client, side, bucket and outcome   -> what-if
+    drift       batches and records for each topic, client, side and bucket            -> what-if
 
 Beside them is a file for each day (`kept_days`). Later reports are compared with these files.
 
@@ -32,8 +32,7 @@ MAX_CLIENTS: Final = 20_000
 _PRODUCERS_DDL: Final = (
     "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, event_date STRING"
 )
-_OUTCOME: Final = ("side", "is_rejected", "is_other_side")
-_DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side", "is_rejected", "is_other_side")
+_DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side")
 
 
 def hours(rolled: DataFrame) -> DataFrame:
@@ -54,7 +53,7 @@ def drift_keys(rolled: DataFrame) -> DataFrame:
     """From `transforms.rollup`: the possible keys of `drift` (_DRIFT_KEY), and the `number` of each."""
     judged = rolled.where(transforms.is_judged())
     dated = judged.withColumn("event_date", F.substring("hour", 1, 10))
-    sides = [_of_side(dated, side).select(*_DRIFT_KEY, _number()) for side in SIDES]
+    sides = [dated.withColumn("side", F.lit(side)).select(*_DRIFT_KEY, _number()) for side in SIDES]
     return sides[0].unionByName(sides[1]).distinct()
 
 
@@ -65,28 +64,22 @@ def ambiguous(keys: DataFrame) -> DataFrame:
 
 def topic_drift(counters: DataFrame) -> DataFrame:
     """From counters: `drift` of all days and clients together, by topic."""
-    return _unpacked(counters, ("topic", *_OUTCOME))
+    return _unpacked(counters, ("topic", "side"))
 
 
 def of_topics(drifts: DataFrame) -> DataFrame:
     """From `drift`: the rows of `topic_drift`."""
-    return drifts.groupBy("topic", *_OUTCOME, "bucket").agg(*transforms.sums("batches", "records"))
-
-
-def with_own_side(by_topic: DataFrame) -> DataFrame:
-    """From `topic_drift`: the condition of `groups.DRAWN` as a column."""
-    return by_topic.withColumn("is_own_side", ~F.col("is_other_side"))
+    return drifts.groupBy("topic", "side", "bucket").agg(*transforms.sums("batches", "records"))
 
 
 def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
-    """From counters: one row for each day, topic, client, side, bucket and outcome of judged batches.
+    """From counters: one row for each day, topic, client, side and bucket of judged batches.
 
-    `is_rejected` is the outcome; `is_other_side` is true if the reason is the other side's drift.
     Histograms of other versions are left out (`left_out` counts them), and so are buckets that this version
     does not have.
 
     To unpack histograms is the most expensive part of a report, so all tables of drift use this result.
-    Buckets are added up by a hash of their key, of 64 bits, and not by seven names. `keys` (`drift_keys`) has
+    Buckets are added up by a hash of their key, of 64 bits, and not by five names. `keys` (`drift_keys`) has
     the names of each hash. It is None if two keys have the same hash, which a client may bring about by its
     names (`ambiguous`), and for few counters: then the names themselves are used.
     """
@@ -100,7 +93,8 @@ def _unpacked(counters: DataFrame, by: Sequence[str]) -> DataFrame:
     judged = counters.where(transforms.has_histogram())
     dated = judged.withColumn("event_date", F.col("day"))
     # Each side is added up before the union, so that Spark does not write single buckets to memory as rows.
-    sides = [_sums(_of_side(dated, side).withColumn("number", _number()), by, side) for side in SIDES]
+    sided = ((side, dated.withColumn("side", F.lit(side))) for side in SIDES)
+    sides = [_sums(lines.withColumn("number", _number()), by, side) for side, lines in sided]
     return sides[0].unionByName(sides[1])
 
 
@@ -117,17 +111,6 @@ def _sums(lines: DataFrame, by: Sequence[str], side: str) -> DataFrame:
     )
 
 
-def _of_side(lines: DataFrame, side: str) -> DataFrame:
-    """Add the _DRIFT_KEY of one side to counters or rows of their rollup, which have `event_date`."""
-    return lines.withColumns(
-        {
-            "side": F.lit(side),
-            "is_rejected": transforms.is_rejection(),
-            "is_other_side": transforms.other_sides()[f"is_other_side_{side}"],
-        }
-    )
-
-
 def _number() -> Column:
     """A key's number: 64 bits of hash. The hash skips nulls, so it also includes which names are null."""
     nulls = [F.col(name).isNull() for name in CLIENT]
@@ -139,8 +122,6 @@ def left_out(rolled: DataFrame) -> DataFrame:
     side is what_if.LEFT_OUT, and they count in no bucket."""
     columns = {
         "side": F.lit(LEFT_OUT),
-        "is_rejected": transforms.is_rejection(),
-        "is_other_side": F.lit(False),
         "bucket": F.lit(0).cast("bigint"),
         "batches": F.lit(0).cast("bigint"),
         "records": F.col("left_out_records"),

@@ -221,18 +221,6 @@ class Omitted(TypedDict):
     rejected_records: int
 
 
-class DriftBucket(TypedDict):
-    """One bucket of `drift-v1`: magnitudes above `above_ms` up to `up_to_ms`; negative is behind."""
-
-    bucket: int
-    above_ms: int
-    up_to_ms: int
-    not_rejected_records: int
-    not_rejected_batches: int
-    rejected_records: int
-    rejected_batches: int
-
-
 class CauseHours(TypedDict):
     """Records rejected for a kind of cause, aligned with Report.hours. A broker's "too old" may be before
     1970."""
@@ -457,8 +445,6 @@ class Report(TypedDict):
     topics: list[Topic]
     topics_omitted: Omitted
     reasons: list[ReasonRow]
-    drift_hist: str
-    drift: list[DriftBucket]
     what_if: WhatIf
     would_reject: list[WouldReject]
     """The worst, at most `--top` of each team. `totals` has the sums of all."""

@@ -34,9 +34,8 @@ _ARROW: Final[Mapping[FieldType, pa.DataType]] = {
     FieldType.TEXT: pa.dictionary(pa.int32(), pa.string()),
     FieldType.BOOL: pa.bool_(),
 }
-_OF_DRIFT: Final = {"side": FieldType.TEXT, "is_rejected": FieldType.BOOL, "is_other_side": FieldType.BOOL}
 _TYPES: Final[Mapping[str, pa.DataType]] = {
-    **{name: _ARROW[kind] for name, kind in {**TYPES, **_OF_DRIFT}.items() if kind in _ARROW},
+    **{name: _ARROW[kind] for name, kind in {**TYPES, "side": FieldType.TEXT}.items() if kind in _ARROW},
     _DAY: pa.string(),
 }
 """The types of columns that are no numbers. A column that the release of a day did not write is null there.
@@ -78,10 +77,9 @@ def day(rollup: str, asked: date) -> tuple[Day, int]:
     names = (*ROLLUP.keys, *ROLLUP.measures)
     hours = _table(rollup, "hours", asked, asked, names)
     counters = pa.table({name: as_text(hours[name]) for name in names})
-    names = ("topic", "side", "is_rejected", "is_other_side", "bucket", "batches", "records")
+    names = ("topic", "side", "bucket", "batches", "records")
     drift = _table(rollup, "drift", asked, asked, names)
-    drift = drift.filter(compute.not_equal(drift["side"], LEFT_OUT))
-    buckets = drift.append_column("is_own_side", compute.invert(drift["is_other_side"]))
+    buckets = drift.filter(compute.not_equal(drift["side"], LEFT_OUT))
     address = f"{rollup}/{FOLDER}/{asked}.json"
     with _said(address, kept_days.NO_ROLLUP):
         written = _text(*_place(address))

@@ -166,7 +166,7 @@ class Sums:
         """The buckets of all histograms by topic. If the rollup's are there, they are added up again."""
         is_there = "drifts" in self.__dict__
         drift = rollup.of_topics(self.drifts) if is_there else rollup.topic_drift(self._counters)
-        return TableSource(collected(rollup.with_own_side(drift)))
+        return TableSource(collected(drift))
 
     @property
     def _counters(self) -> DataFrame:

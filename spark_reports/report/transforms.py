@@ -21,7 +21,6 @@ from spark_reports.report.words import FOLDED, PLACEHOLDERS
 from tsproxy.decisions.drift import HISTOGRAM_NAME
 from tsproxy.decisions.fields import LifecycleKind
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.verdict import Reason, Trait
 
 ADDRESSES: Final = 8
 """The most addresses that are shown for a client."""
@@ -97,19 +96,6 @@ def _instant_ms(name: str) -> Column:
     more than a day away from it."""
     began, instant = instant_ms("interval_start"), instant_ms(name)
     return F.when(instant.between(began - _DAY_MS, began + _DAY_MS), instant).otherwise(began)
-
-
-def other_sides() -> dict[str, Column]:
-    """`is_other_side_ahead` is true for a rejection because of drift behind: it does not count ahead;
-    `is_other_side_behind` likewise. Other reasons count for both sides."""
-    reasons = {
-        side: [reason.value for reason in Reason if other in reason.traits]
-        for side, other in (("ahead", Trait.BEHIND), ("behind", Trait.AHEAD))
-    }
-    return {
-        f"is_other_side_{side}": is_rejection() & F.coalesce(F.col("reason").isin(*others), F.lit(False))
-        for side, others in reasons.items()
-    }
 
 
 def has_histogram() -> Column:

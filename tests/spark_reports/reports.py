@@ -30,7 +30,7 @@ def fixed():
 def empty():
     """A day on which nothing came, so nothing was rejected."""
     report = fixed()
-    for name in ("producers", "reasons", "drift", "topics", "limits", "cause_hours"):
+    for name in ("producers", "reasons", "topics", "limits", "cause_hours"):
         report[name] = []
     report["totals"] = dict.fromkeys(report["totals"], 0)
     for name in ("producers_omitted", "topics_omitted"):

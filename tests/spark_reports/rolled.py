@@ -95,8 +95,7 @@ def day_of(*rows):
     """A day of these rows: nothing is known of addresses, examples, histograms and processes."""
     texts = dict.fromkeys(("topic", "side"), pa.string())
     numbers = dict.fromkeys(("bucket", "batches", "records"), pa.int64())
-    columns = texts | numbers | dict.fromkeys(("is_rejected", "is_own_side"), pa.bool_())
-    buckets = TableSource(pa.schema(columns).empty_table())
+    buckets = TableSource(pa.schema(texts | numbers).empty_table())
     none = {name: [] for name in ("addresses", "examples", "limits", "in_force", "refused")}
     return Day(FRIDAY, FRIDAY, source_of(*rows), buckets, Evidence([], [], []), ([], []), **none)
 

@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from spark_reports.render import compared, html, pages
+from spark_reports.render import html, pages
 from spark_reports.render.producers import SAYS_NOTHING
 from spark_reports.report.what_if import SHOWN_MS
 from tests.spark_reports import reports
@@ -98,7 +98,7 @@ def test_an_ordinary_page_is_far_below_the_limit():
 
 def test_every_section_is_labelled_by_a_heading_that_exists():
     page = Page(html.render(reports.fixed()))
-    assert len(page.labelled_by) == 11
+    assert len(page.labelled_by) == 10
     assert set(page.labelled_by) <= set(page.ids)
     assert len(set(page.ids)) == len(page.ids)
 
@@ -206,24 +206,8 @@ def test_a_report_of_a_week_fits():
     assert len(html.render(of_a_week()).encode()) <= html.MAX_BYTES
 
 
-def test_ranges_of_drift_hold_all_records_and_name_the_limits_in_them():
-    report = reports.fixed()
-    found = compared.ranges(report)
-    for name, key in (("others", "not_rejected_records"), ("rejected", "rejected_records")):
-        assert sum(getattr(row, name) for row in found) == sum(bucket[key] for bucket in report["drift"])
-    assert [row.side for row in found] == sorted(row.side for row in found)
-    assert (found[0].text, found[0].marks) == ("over 10.0 y behind", "seconds, sent as milliseconds")
-    assert (found[-1].text, found[-1].marks[:12]) == ("over 10.0 y ahead", "microseconds")
-    marks = {row.text: row.marks for row in found}
-    assert marks["7 d to 30 d behind"] == "limit 7 d"
-    assert marks["1 h to 6 h ahead"] == "limit 1 h"
-    assert marks["up to 1 s behind"] == "–"
-    page = Page(html.render(report)).words
-    assert "7 d to 30 d behindnone87,213 (9.3%)limit 7 d" in page
-
-
-def test_each_bucket_lies_in_its_range():
-    """So the numbers are exact: no bucket reaches over a limit that a range ends with."""
+def test_no_bucket_reaches_over_a_limit_that_a_table_shows():
+    """So the numbers are exact."""
     for limit_ms in SHOWN_MS:
         assert limit_ms in EDGES
 
@@ -237,7 +221,7 @@ def test_strips_of_the_twenty_worst_producers_have_one_scale_and_go_by_team():
         for n in range(25)
     ]
     page = html.render(report)
-    drawn = page[page.index('id="days"') : page.index('id="drift"')]
+    drawn = page[page.index('id="days"') : page.index('id="trend"')]
     names = re.findall(r">svc-(\d\d)<", drawn)
     assert {int(name) for name in names} == {*range(20)}
     teams = re.findall(r'data-label="Team"><div>.*?>(.*?)<', drawn)

@@ -135,5 +135,5 @@ def test_markdown_has_the_headline_and_every_section_of_the_page_and_no_link():
     assert f"**{report['headline']}**" in text
     titles = re.findall(r'<h2 id="(?!day"|week")[a-z]+">(.*?)</h2>', unescape(page))
     assert re.findall("^## (.*)$", text, re.MULTILINE) == ["Whom to talk to", *titles]
-    assert len(titles) == 12
+    assert len(titles) == 11
     assert "](" not in text

@@ -15,7 +15,7 @@ from tests.spark_reports import reports
 
 FRIDAY = date(2026, 11, 20)
 OWN = {"client_id": "svc", "principal": None}
-DRIFT = {**OWN, "topic": "orders", "is_rejected": True, "is_other_side": False}
+DRIFT = {**OWN, "topic": "orders"}
 
 
 def write(rollup, records=40, name="part-0.parquet", day=FRIDAY):
