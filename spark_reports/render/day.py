@@ -22,6 +22,8 @@ _DIRECTIONS: Final = {
     "worse": "worse than usual",
     "as_usual": "as usual",
 }
+_MISSING_SHOWN: Final = 3
+"""The sentences of each kind about missing parts of the log."""
 _LABELS: Final = ("00", "06", "12", "18", "24")
 
 
@@ -81,11 +83,7 @@ def _sections(report: Report, rows: int) -> parts.Parts:
             + words.many(len(words.clients(refused)), "client"),
             clients.refused_by_kafka_4(refused, rows),
         ),
-        _closed(
-            "reasons",
-            f"Why records were rejected: {words.many(len(report['reasons']), 'reason')}",
-            lists.reasons(report),
-        ),
+        lists.open_ends(report),
         _closed(
             "topics",
             f"Topics and their limits: {words.many(topics, 'topic')}",
@@ -114,7 +112,7 @@ def _closed(name: str, title: str, content: parts.Parts) -> parts.Section:
 def _proof(report: Report) -> parts.Proof:
     sentences: parts.Parts = [
         parts.Paragraph(words.short(report["log"]["sentence"], _TEXT_CHARS)),
-        parts.Bullets(missing.in_short(report["log"]), "missing soft"),
+        parts.Bullets(missing.sentences(report["log"], _MISSING_SHOWN), "missing soft"),
     ]
     return parts.Proof(*_PROOFS[missing.state(report["log"])], sentences)
 

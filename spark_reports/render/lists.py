@@ -1,54 +1,47 @@
-"""The page's lists: reasons, topics with their limits, rules in force and waivers, the quality of the log."""
+"""The page's lists: open ends, topics with their limits, rules in force and waivers, the log."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from spark_reports.render import parts, places
 from spark_reports.render.producers import tag
-from spark_reports.report import missing, words
+from spark_reports.report import words
 from spark_reports.report.shape import InForce, ReasonRow, Report, Topic
-from spark_reports.report.topics import SIDE_WORDS, named_side, other_limits, worst_producers
+from tsproxy.model.outcome import VerdictName
 
 _STARTS_SHOWN: Final = 10
 _NAMES_SHOWN: Final = 12
+_SIDES: Final = {"behind": "Oldest allowed", "ahead": "Newest allowed"}
+"""The limit of each side, as it is called in a report."""
 
 
-def reasons(report: Report) -> parts.Parts:
-    """The reasons why batches were not simply accepted: final ones, then unconfirmed batches, then batches
+def open_ends(report: Report) -> parts.Section:
+    """The errors after which nobody knows the outcome: those of unconfirmed batches, then those of batches
     that were sent again."""
-    if not report["reasons"]:
-        return [parts.Paragraph("Nothing was rejected.", "none")]
-    final, open_, again = words.by_outcome(report["reasons"])
-    return [
-        _reasons(final),
+    final = [row for row in report["reasons"] if row["is_final"]]
+    open_ = [row for row in final if row["verdict"] == VerdictName.UNCONFIRMED]
+    again = [row for row in report["reasons"] if not row["is_final"]]
+    content = [
         _explained("Rejected or sent again: nobody can tell", words.OPEN, open_),
         _explained("Sent again by the producer", words.SENT_AGAIN, again),
     ]
+    records = words.many(sum(row["records"] for row in [*open_, *again]), "record")
+    return parts.Section("reasons", f"Unconfirmed, or sent again: {records}", content, is_closed=True)
 
 
 def _explained(title: str, text: str, rows: Sequence[ReasonRow]) -> parts.Group | None:
-    return parts.Group(title, [parts.Paragraph(text, "soft"), _reasons(rows)]) if rows else None
-
-
-def _reasons(reasons: Sequence[ReasonRow]) -> parts.Table:
-    heads = ("Reason", "Cause", "#Producers", "#Batches", "#Records", "#Bad", "#Good in the same batches")
-    rows = [
+    if not rows:
+        return None
+    heads = ("Answer", "Cause", "#Producers", "#Batches", "#Records")
+    cells = [
         (
-            _answer(row),
+            tag(row["verdict"], row["reason"], row["error_code"]),
             row["cause"],
             *(row["producers"], row["batches"], row["records"]),
-            *(row["bad_records"], row["collateral_records"]),
         )
-        for row in reasons
+        for row in rows
     ]
-    return parts.Table("reasons", heads, rows)
-
-
-def _answer(row: ReasonRow) -> parts.Text:
-    verdict, code = row["verdict"], row["error_code"]
-    told = f"{words.VERDICT_WORDS.get(verdict, verdict)}: {words.error_name(code)}"
-    return replace(tag(verdict, row["reason"], code), in_markdown=told)
+    return parts.Group(title, [parts.Paragraph(text, "soft"), parts.Table("reasons", heads, cells)])
 
 
 def topics(report: Report, rows: int) -> parts.Parts:
@@ -101,19 +94,30 @@ def topic_details(report: Report, topic: Topic) -> parts.Parts:
     """The drift of a topic, its worst producers, and other limits."""
     now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
     drift = words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms)
+    worst = [
+        f"{words.short(words.client(row['client_id']), 60)} {words.count(row['rejected_records'])}"
+        for row in topic["worst"]
+    ]
+    named = f" Rejected most: {', '.join(worst)}." if worst else ""
     return [
-        parts.Paragraph(f"Drift seen: {drift}. {worst_producers(topic)}".rstrip()),
-        *[_limits(topic, side) for side in SIDE_WORDS],
+        parts.Paragraph(f"Drift seen: {drift}.{named}"),
+        *[_limits(topic, side, name) for side, name in _SIDES.items()],
     ]
 
 
-def _limits(topic: Topic, side: str) -> parts.Paragraph | None:
-    """A sentence about limits on one side, and the records that each would reject; None if none is known."""
-    known = other_limits(topic, side)
+def _limits(topic: Topic, side: str, name: str) -> parts.Paragraph | None:
+    """A sentence about the topic's own limit on one side and some around it, and the records that each would
+    reject; None if nothing is known, or nothing differs."""
+    known = [row for row in topic["what_if"] if row["side"] == side]
+    now = "" if any(row["is_own"] for row in known) else " (now unlimited)"
     listed: list[parts.Content] = []
-    for limit in known:
-        listed += ["; " if listed else "", parts.Text(limit.text, "b") if limit.is_own else limit.text]
-    return parts.Paragraph((f"{named_side(topic, side)}: ", *listed, ".")) if known else None
+    for row in known:
+        records = words.between(row["records_at_least"], row["records_at_most"], topic["records_judged"])
+        limit = words.duration(row["limit_ms"])
+        own = parts.Text(f"{limit} (its own) {records}", "b")
+        listed += ["; " if listed else "", own if row["is_own"] else f"{limit} {records}"]
+    told = f"{name}{now}, and the records that each limit would reject: "
+    return parts.Paragraph((told, *listed, ".")) if known else None
 
 
 def rules(report: Report, rows: int) -> parts.Parts:
@@ -159,7 +163,7 @@ def _named(names: list[str]) -> str:
 
 
 def log_quality(report: Report) -> parts.Parts:
-    """The quality of the log behind the report."""
+    """The numbers of the log behind the report. The mark at the head of the page names its missing parts."""
     log = report["log"]
     problems = ", ".join(
         f"{words.count(n)} {words.PROBLEM_WORDS.get(name, name)}"
@@ -181,4 +185,4 @@ def log_quality(report: Report) -> parts.Parts:
         ("Files read", f"{words.count(log['files'])}, {words.count(log['open_files'])} still being written"),
     )
     texts = [parts.Text(words.short(example), "code") for example in examples]
-    return [parts.Facts(facts), parts.Bullets(missing.sentences(log)), parts.Bullets(texts)]
+    return [parts.Facts(facts), parts.Bullets(texts)]

@@ -11,13 +11,12 @@ from spark_reports.report import links, words
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.shape import Producer, Report, Topic
 from spark_reports.report.shape_for_readers import Team
-from spark_reports.report.topics import has_page
 
 
 def pages(report: Report) -> Iterator[tuple[str, str]]:
     """(file name, text) of the page of each topic that the report lists, and that has one."""
     for topic in report["topics"]:
-        if has_page(topic):
+        if places.has_page(topic):
             yield links.page(topic["topic"]), of_topic(report, topic)
 
 

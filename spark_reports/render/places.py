@@ -2,8 +2,7 @@
 
 from spark_reports.render.parts import Content, Text
 from spark_reports.report import links, teams, words
-from spark_reports.report.shape import Producer, Report
-from spark_reports.report.topics import has_page
+from spark_reports.report.shape import CLIENTS_PER_TOPIC, Producer, Report, Topic
 
 
 def team_link(report: Report, team: str | None) -> Text:
@@ -11,6 +10,11 @@ def team_link(report: Report, team: str | None) -> Text:
     folder = links.relative(report["links"]["teams"]) if report["links"] else None
     page = f"{folder}/{teams.folder_of(team)}/{teams.page_of(report['last_day'])}" if folder else None
     return Text(words.team(team), "soft" if team is None else "team", page)
+
+
+def has_page(topic: Topic) -> bool:
+    """True if the topic has a page of its own: one with fewer than three rejected producers needs none."""
+    return len(topic["worst"]) >= CLIENTS_PER_TOPIC
 
 
 def topic_link(report: Report, topic: str) -> Content:

@@ -58,7 +58,7 @@ def _group(report: Report, cause: Cause, rows: int, *, has_heads: bool) -> parts
     left = words.many(sum(sender.records for sender in rest), "record")
     about = parts.Paragraph(
         (
-            *[(tag(*answer), " ") for answer in cause.answers],
+            *[(tag(*answer), parts.Text(" ", in_markdown=". ")) for answer in cause.answers],
             f"{cause.in_words(rejected_records(report['totals']))}. ",
             parts.Text(f"{words.sentence(cause.fix)}.", "fix"),
             f" Platform: {cause.platform}." if cause.platform else None,
@@ -82,13 +82,14 @@ def lines(report: Report, shown: Sequence[Producer], topic: str | None) -> parts
 
 
 def tag(verdict: str, reason: str | None, error_code: int) -> parts.Text:
-    """A coloured word for the reason, and for who rejected. Markdown leaves it out."""
+    """A coloured word for the reason, and for who rejected; in Markdown the outcome and the error."""
     is_broker = verdict == VerdictName.BROKER_REJECTED
     word = words.REASON_WORDS.get(reason or "", "other")
     if is_broker and words.is_unspecific(reason):
         word = words.error_name(error_code).partition(" (")[0]
     text, look = (f"broker: {word}", "tag broker") if is_broker else (word, "tag ours")
-    return parts.Text(text, look, in_markdown="")
+    told = f"{words.VERDICT_WORDS.get(verdict, verdict)}: {words.error_name(error_code)}"
+    return parts.Text(text, look, in_markdown=words.sentence(told))
 
 
 def _topics(producer: Producer) -> parts.Content:

@@ -7,15 +7,22 @@ from spark_reports.log.completeness import LineGap, SilentBoot, State, UnheardSp
 from spark_reports.report import words
 from spark_reports.report.shape import LogQuality
 
-_IN_SHORT: Final = 3
 _MAX_SENTENCES: Final = 20
-"""The most sentences of each kind. `report.json` holds more."""
 _NAME_CHARS: Final = 60
 
 
-def sentences(log: LogQuality) -> list[str]:
-    """One sentence for each missing thing, those that concern totals first."""
-    return [*lost(log), *_listed([_unheard(span) for span in log["unheard"]], "time without heartbeats")]
+def sentences(log: LogQuality, most: int = _MAX_SENTENCES) -> list[str]:
+    """One sentence for each missing thing, at most so many of each kind; `report.json` holds more.
+
+    Silent processes and lost lines come first: both make totals a lower bound. Then come times without
+    heartbeats, the longest first. Totals lack nothing if the proxy was down.
+    """
+    unheard = sorted(log["unheard"], key=_length_ms, reverse=True)
+    return [
+        *_listed([_silent(boot) for boot in log["silent"]], "silent process", most),
+        *_listed([_gap(gap) for gap in log["gaps"]], "run of lost lines", most),
+        *_listed([_unheard(span) for span in unheard], "time without heartbeats", most),
+    ]
 
 
 def state(log: LogQuality) -> State:
@@ -23,40 +30,13 @@ def state(log: LogQuality) -> State:
     return next((known for known in State if known == log["state"]), State.INCOMPLETE)
 
 
-def in_short(log: LogQuality) -> list[str]:
-    """The first sentences about lost lines, and one about the longest time without heartbeats.
-
-    Only the longest such time has a sentence, because totals lack nothing if the proxy was down.
-    """
-    texts = list(lost(log))
-    more = len(texts) - _IN_SHORT
-    rest = [f"And {more:,} more like this."] if more > 0 else []
-    longest = unheard(log)
-    return [*texts[:_IN_SHORT], *rest, *([longest] if longest else [])]
+def _length_ms(span: UnheardSpan) -> int:
+    return words.epoch_ms(span["to_ts"]) - words.epoch_ms(span["from_ts"])
 
 
-def lost(log: LogQuality) -> list[str]:
-    """Sentences about silent processes and lost lines. Both make totals a lower bound."""
-    return [
-        *_listed([_silent(boot) for boot in log["silent"]], "silent process"),
-        *_listed([_gap(gap) for gap in log["gaps"]], "run of lost lines"),
-    ]
-
-
-def unheard(log: LogQuality) -> str | None:
-    """A sentence about the longest time without heartbeats of a proxy that has others, or None."""
-    if not log["unheard"]:
-        return None
-    longest = max(
-        log["unheard"], key=lambda span: words.epoch_ms(span["to_ts"]) - words.epoch_ms(span["from_ts"])
-    )
-    more = len(log["unheard"]) - 1
-    return _unheard(longest) + (f" And {words.many(more, 'time')} more." if more else "")
-
-
-def _listed(texts: Sequence[str], kind: str) -> Iterator[str]:
-    yield from texts[:_MAX_SENTENCES]
-    if more := len(texts[_MAX_SENTENCES:]):
+def _listed(texts: Sequence[str], kind: str, most: int) -> Iterator[str]:
+    yield from texts[:most]
+    if more := len(texts[most:]):
         yield f"And {kind}: {more:,} more, at least."
 
 

@@ -17,7 +17,6 @@ from spark_reports.report.shape import (
     Kafka4,
     Limits,
     Producer,
-    ReasonRow,
     Report,
     Trend,
     WouldReject,
@@ -237,14 +236,6 @@ FAR_BEHIND: Final = (
 def far_behind(rows: Sequence[WouldReject]) -> tuple[list[WouldReject], list[WouldReject]]:
     """The rows that are far behind, and the others."""
     return [row for row in rows if is_far_behind(row)], [row for row in rows if not is_far_behind(row)]
-
-
-def by_outcome(reasons: Sequence[ReasonRow]) -> tuple[list[ReasonRow], list[ReasonRow], list[ReasonRow]]:
-    """Three groups of reasons: final ones, unconfirmed ones (OPEN), and those of SENT_AGAIN."""
-    final = [row for row in reasons if row["is_final"]]
-    ended = [row for row in final if row["verdict"] != VerdictName.UNCONFIRMED]
-    open_ = [row for row in final if row["verdict"] == VerdictName.UNCONFIRMED]
-    return ended, open_, [row for row in reasons if not row["is_final"]]
 
 
 def is_unspecific(reason: str | None) -> bool:

@@ -98,20 +98,14 @@ def test_the_page_names_what_is_missing():
         assert part in shown
 
 
-def test_the_head_shows_only_the_longest_time_without_heartbeats():
-    """The proxy may only have been down. Then totals lack nothing, so lost lines come first."""
-    spans = [
-        {
-            "proxy": f"px-{hours}",
-            "from_ts": "2026-11-20T01:00:00.000Z",
-            "to_ts": f"2026-11-20T0{hours}:00:00.000Z",
-        }
-        for hours in (2, 7, 3)
-    ]
-    shown = " ".join(missing.in_short(with_log(unheard=spans)["log"]))
-    assert "No usable log from px-7 between" in shown
-    assert "it was not running, or its log is missing. And 2 times more." in shown
-    assert "px-2" not in shown
+def test_the_longest_times_without_heartbeats_come_first_and_the_page_has_three():
+    times = [(f"2026-11-20T0{hours}:00:00.000Z", f"px-{hours}") for hours in (2, 7, 3, 4)]
+    from_ts = "2026-11-20T01:00:00.000Z"
+    spans = [{"proxy": proxy, "from_ts": from_ts, "to_ts": to_ts} for to_ts, proxy in times]
+    *shown, rest = missing.sentences(with_log(unheard=spans)["log"], 3)
+    assert [text.partition(" between ")[0][-4:] for text in shown] == ["px-7", "px-4", "px-3"]
+    assert rest == "And time without heartbeats: 1 more, at least."
+    assert rest in html.render(with_log(unheard=spans))
 
 
 def test_a_day_that_lies_in_the_future_is_not_complete():
