@@ -19,8 +19,6 @@ _YEARS: Final = (1970, 9998)
 """The first and the last year of a period. The log has no other years, and Python also has dates for the day
 before and the day after them."""
 
-_TABLES: Final = [form.value for form in inputs.Form if form is not inputs.Form.JSON]
-
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Arguments: TypeAlias = "argparse._ActionsContainer"
 T = TypeVar("T")
@@ -89,8 +87,8 @@ def add_skipping(parser: Arguments) -> None:
 def add_input_format(parser: Arguments) -> None:
     parser.add_argument(
         "--input-format",
-        choices=["json", *_TABLES],
-        default="json",
+        choices=list(inputs.Form),
+        default=inputs.Form.JSON,
         help="json (default): the files of the proxy; else a table that `compact` wrote",
     )
 
@@ -100,18 +98,6 @@ def add_replace(parser: Arguments, *places: str) -> None:
         "--replace",
         action="store_true",
         help=f"write the days even if the input lacks lines of them in the {' or the '.join(places)}",
-    )
-
-
-def add_table(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--output",
-        required=True,
-        metavar="TABLE",
-        help="a directory on any file system that Spark knows; with Iceberg CATALOG.NAMESPACE.TABLE",
-    )
-    parser.add_argument(
-        "--format", choices=_TABLES, default="parquet", help="delta and iceberg only if the session has them"
     )
 
 

@@ -49,6 +49,7 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
         "compact --lookback": "daily --store writes earlier days again; --date A..B names those of compact",
         "compact --max-corrupt": "daily --fail-on 'corrupt_rate>0.1%' checks the lines of the table",
         "compact --json": "the table says it: select problem, count(*) from lines group by problem",
+        "compact --format": "it writes Parquet; one statement of Spark's makes it Delta or Iceberg",
         "compact --input-format": "it reads the decision log itself, which is JSON lines",
     }
 )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from spark_reports import arguments
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
-from spark_reports.log import inputs
 from spark_reports.log.completeness import NEWER, period_text
 from spark_reports.report import words
 
@@ -27,7 +26,9 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_period(parser, arguments.MANY_DAYS)
     arguments.add_input(parser)
     arguments.add_skipping(parser)
-    arguments.add_table(parser)
+    parser.add_argument(
+        "--output", required=True, metavar="TABLE", help="a directory on any file system that Spark knows"
+    )
     arguments.add_replace(parser, "table")
     arguments.add_master(parser)
     arguments.add_quiet(parser)
@@ -37,16 +38,13 @@ def add(commands: arguments.Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     period = period_text(first, last)
-    # The folder of a catalog's table is not known.
-    places = [] if options.format == "iceberg" else [options.output]
-    with spark_at_work(options, is_brief=False, writes=places) as spark:
-        from spark_reports.log import read, store
+    with spark_at_work(options, is_brief=False, writes=[options.output]) as spark:
         from spark_reports.log.compact import compact
+        from spark_reports.log.read import Source
+        from spark_reports.log.store import Table
 
-        table = store.Table(options.output, inputs.Form(options.format))
-        store.require(spark, table.form)
-        source = read.Source(options.input, first, last)
-        done = compact(spark, source, table, may_lose_lines=options.replace)
+        source = Source(options.input, first, last)
+        done = compact(spark, source, Table(options.output), may_lose_lines=options.replace)
     if not done.lines and not done.quarantined_lines:
         raise NothingToReportError(nothing_of(period, options.input))
     if not options.quiet:

@@ -12,8 +12,8 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import LEAST_DAYS
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
-from spark_reports.log import inputs
 from spark_reports.log.completeness import period_text
+from spark_reports.log.inputs import Form
 from spark_reports.render import markdown
 from spark_reports.report.files import to_json
 from spark_reports.report.shape import Report
@@ -96,7 +96,7 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
                 f"a report has up to {arguments.MAX_DAYS} days, and {period_text(first, last)} is more: give "
                 "--store for a report of each day"
             )
-    elif options.json or options.input_format != "json":
+    elif options.json or options.input_format != Form.JSON:
         raise UsageError(
             "--store reads the log itself and prints a line for each day: leave --json and --input-format out"
         )
@@ -104,13 +104,11 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
 
 def _make(options: argparse.Namespace, publication: Publication, first: date, last: date) -> Report:
     # A log in the form of a table is usually large.
-    is_brief = options.input_format == "json"
+    is_brief = options.input_format == Form.JSON
     with spark_at_work(options, is_brief=is_brief, writes=publication.places) as spark:
-        from spark_reports.log import store
         from spark_reports.log.read import Source
 
-        source = Source(options.input, first, last, inputs.Form(options.input_format))
-        store.require(spark, source.form)
+        source = Source(options.input, first, last, Form(options.input_format))
         report = daily_run.made(spark, publication, source)
     if report is None:
         raise NothingToReportError(nothing_of(period_text(first, last), options.input))

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
     publication.of_day(first).check()
     lines = f"{options.store.rstrip('/')}/{_TABLE}"
     with spark_at_work(options, is_brief=False, writes=[lines, *publication.places]) as spark:
-        from spark_reports.log import late_days
+        from spark_reports.log.inputs import Form
         from spark_reports.log.read import Source
         from spark_reports.log.store import Table
 
@@ -76,8 +76,8 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         missed, late = _write(spark, log, table, left_over, unmade, days, may_lose_lines=options.replace)
         checked = asked | left_over | missed
         written = checked | late
-        before = {first - timedelta(days=1)} & late_days.held(spark, table)  # not in the first run
-        source = Source([table.name], first, last, table.form)
+        before = {first - timedelta(days=1)} & table.days(spark)  # not in the first run
+        source = Source([table.name], first, last, Form.PARQUET)
         codes = {}
         for day in sorted(written | before):
             of_day = replace(source, first=day, last=day)
@@ -114,7 +114,7 @@ def _write(
 
     done = compact(spark, log, table, may_lose_lines=may_lose_lines)
     days.tell(in_words(done))
-    held = late_days.held(spark, table)
+    held = table.days(spark)
     late = late_days.days(spark, log, table, done.lines_before)
     for day in sorted(late | left_over):
         unmade.add(day)

@@ -12,8 +12,8 @@ from spark_reports import arguments
 from spark_reports.commands import shippers
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.log import inputs
 from spark_reports.log.completeness import Evidence, State, period_text
+from spark_reports.log.inputs import Form
 from spark_reports.report import missing, words
 from spark_reports.report.shape import LogQuality
 
@@ -40,11 +40,10 @@ def run(options: argparse.Namespace) -> int:
     first, last = arguments.period_of(options)
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options) as spark:
-        from spark_reports.log import log_reader, read, store
+        from spark_reports.log import log_reader, read
         from spark_reports.report.assemble import quality
 
-        source = read.Source(options.input, first, last, inputs.Form(options.input_format))
-        store.require(spark, source.form)
+        source = read.Source(options.input, first, last, Form(options.input_format))
         with log_reader.lines(spark, source) as log:
             evidence = log.evidence()
     if not evidence.files:

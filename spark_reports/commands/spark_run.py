@@ -53,7 +53,7 @@ authors of queries: to let them return NULL, or to switch off the check that fou
 _CHARS: Final = 300
 """The most characters of one cause: it may hold the long name of a temporary file."""
 
-_NOT_THERE: Final = ("[PATH_NOT_FOUND]", "[TABLE_OR_VIEW_NOT_FOUND]")
+_NOT_THERE: Final = "[PATH_NOT_FOUND]"
 _GLOB: Final = re.compile(r"[*?\[{\\]")
 _MAX_CAUSES: Final = 4
 _MAX_FILES: Final = 100_000
@@ -109,8 +109,6 @@ def _failures_explained(what: str) -> Iterator[None]:
 
 def _require_there(options: argparse.Namespace) -> None:
     """Raises UsageError for an input of this machine that does not exist: Spark needs seconds to find out."""
-    if getattr(options, "input_format", "json") == "iceberg":  # a name in a catalog
-        return
     for path in getattr(options, "input", ()):
         if not _GLOB.search(path) and (here := local(path)) is not None and not here.exists():
             raise UsageError(f"{path} does not exist")

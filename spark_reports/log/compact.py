@@ -10,8 +10,8 @@ Duplicates are looked for in the written table, by three of its columns. If a bo
 days are written again, with each line once. A reader in between sees duplicates, and `read` removes them.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Final
@@ -63,13 +63,9 @@ def compact(spark: SparkSession, source: Source, table: Table, *, may_lose_lines
             "table without these lines"
         )
     first = _first(spark, source)
-    before, suspects = _write(spark, source, table, first)
+    before, suspects = _write(spark, source, table, first, vanished)
     if suspects and (whole := _with_second(spark, source, first)) is not first:
-        before, _ = _write(spark, source, table, whole)
-    for day in map(date.fromisoformat, vanished):
-        # A write leaves the days of which the input has no line.
-        if within(dated(spark, source), replace(source, first=day, last=day)).isEmpty():
-            table.remove(spark, day)
+        before, _ = _write(spark, source, table, whole, vanished)
     counts = within(table.rows(spark), source).groupBy("problem")
     rows = counts.agg(F.count("*").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")).collect()
     return Compacted(
@@ -105,23 +101,26 @@ def within(lines: DataFrame, source: Source) -> DataFrame:
     return lines.where(F.col("event_date").between(source.first.isoformat(), source.last.isoformat()))
 
 
-def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[str, int]:
+def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[date, int]:
     """The lines of the days that the table holds and the input lacks: a number for each such day.
 
     Nearly always the table has no line of the days yet. Then the input is not read.
     """
-    if not table.exists(spark):
+    days = [str(day) for day in sorted(table.days(spark)) if source.first <= day <= source.last]
+    if not days:
         return {}
-    days = [source.first + timedelta(days=n) for n in range((source.last - source.first).days + 1)]
-    stored = table.lines(spark, list(map(str, days)))
-    if stored.isEmpty():
-        return {}
-    counts = lacking(stored, dated(spark, source)).groupBy("event_date").count()
-    return {row["event_date"]: row["count"] for row in counts.orderBy("event_date").collect()}
+    counts = lacking(table.lines(spark, days), dated(spark, source)).groupBy("event_date").count()
+    rows = counts.orderBy("event_date").collect()
+    return {date.fromisoformat(row["event_date"]): row["count"] for row in rows}
 
 
-def _write(spark: SparkSession, source: Source, table: Table, lines: DataFrame) -> tuple[int, int]:
-    """Write the days of these lines. The number of lines of the day before, and of those to read again."""
+def _write(
+    spark: SparkSession, source: Source, table: Table, lines: DataFrame, vanished: Collection[date]
+) -> tuple[int, int]:
+    """Write the days of these lines. The number of lines of the day before, and of those to read again.
+
+    `vanished`: days of which the table holds lines that are not among these.
+    """
     counts, of_days = Observation(), within(lines, source)
     is_before = F.col("event_date") == (source.first - timedelta(days=1)).isoformat()
     counted = lines.observe(
@@ -130,7 +129,7 @@ def _write(spark: SparkSession, source: Source, table: Table, lines: DataFrame) 
         F.count(F.when(second_read.is_suspect(), 1)).alias("suspects"),
     )
     with settings(spark, _PLAINLY):
-        table.overwrite(within(counted, source))
+        table.replace_days(within(counted, source), vanished)
         written = read.identified(within(table.rows(spark), source))
         side = sequence.side_of(source.first, source.last)(F.col("event_date"))
         spans = sequence.spans(sequence.words(written, side))
@@ -140,7 +139,7 @@ def _write(spark: SparkSession, source: Source, table: Table, lines: DataFrame) 
             # A version of another day stays on its day, as if each day were written alone.
             by = (*IDENTITY, "event_date")
             once = read.deduplicated(of_days, dirty, source.first, source.last, by=by)
-            table.overwrite(once.select(*TABLE_COLUMNS))
+            table.replace_days(once.select(*TABLE_COLUMNS), vanished)
     return int(counts.get["before"]), int(counts.get["suspects"])
 
 

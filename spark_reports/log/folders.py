@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def exists(spark: "SparkSession", folder: str) -> bool:
-    files, path = place(spark, folder)
-    return bool(files.exists(path))
-
-
 def names(spark: "SparkSession", folder: str) -> list[str]:
     """The names of the files in a directory, in order; none if it does not exist."""
     files, path = place(spark, folder)

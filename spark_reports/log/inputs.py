@@ -39,8 +39,6 @@ class Form(StrEnum):
 
     JSON = "json"
     PARQUET = "parquet"
-    DELTA = "delta"
-    ICEBERG = "iceberg"
 
 
 def has_date(path: str) -> bool:

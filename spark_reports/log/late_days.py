@@ -1,4 +1,4 @@
-"""Days of a table of Parquet files of which the input has lines that the table lacks.
+"""Days of a table of which the input has lines that the table lacks.
 
 A shipper that was down over a weekend brings the files of these days on Monday, when no run reads them any
 more. Such a file is noticed by its name: each line of the table has the name of its file. Spark compares the
@@ -6,7 +6,6 @@ names, since there may be millions: only days come to the driver. And a machine 
 some days.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -15,7 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import compact, folders, inputs, read
+from spark_reports.log import compact, inputs, read
 from spark_reports.log.read import Source
 from spark_reports.log.store import Table
 
@@ -24,21 +23,14 @@ LATE_DAYS: Final = 7
 MISSED_DAYS: Final = 31
 """The most days before the period that are made up for if no run has written them."""
 
-_PARTITION: Final = re.compile(r"event_date=(\d{4}-\d\d-\d\d)")
 _DAY: Final = r"decisions-(\d{8})"
 _OPEN: Final = r"\.open$"
-
-
-def held(spark: SparkSession, table: Table) -> set[date]:
-    """The days of which the table holds lines."""
-    names = [_PARTITION.fullmatch(name) for name in folders.names(spark, table.name)]
-    return {date.fromisoformat(name[1]) for name in names if name is not None}
 
 
 def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -> set[date]:
     """The days before those of `source`, which was written, whose lines the table lacks at least in part.
     Days before its first one were never wanted. `lines_before`: as in `Compacted`."""
-    before = {day for day in held(spark, table) if day < source.first}
+    before = {day for day in table.days(spark) if day < source.first}
     if not before:
         return set()
     day_before = source.first - timedelta(days=1)

@@ -109,7 +109,7 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
         raw = json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file"))
         return with_marks(raw, marks())
     days = [day.isoformat() for day in _days(source)]
-    parts = [Table(name, source.form).lines(spark, days) for name in source.inputs]
+    parts = [Table(name).lines(spark, days) for name in source.inputs]
     return _of_columns(reduce(DataFrame.unionByName, parts).withColumnRenamed("event_date", "day"))
 
 

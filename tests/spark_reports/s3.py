@@ -14,7 +14,6 @@ from xml.etree import ElementTree
 
 import pyspark
 
-from tests.spark_reports.connector import paths
 from tsproxy.testing.jars import Dependency, fetch_jars
 
 _MOTO = "5.2.5"
@@ -42,7 +41,8 @@ _SIGNED = (
 
 def jars():
     """The paths of hadoop-aws's jars, as `spark-submit --jars` takes them."""
-    return paths(fetch_jars(f"spark-s3a-{_HADOOP}", _JARS))
+    folder = fetch_jars(f"spark-s3a-{_HADOOP}", _JARS)
+    return ",".join(str(path) for path in sorted(folder.glob("*.jar")))
 
 
 @contextmanager

@@ -6,11 +6,11 @@ import pytest
 import zstandard
 
 from spark_reports.cli import main
-from spark_reports.log import compact as compacting
 from spark_reports.log.compact import compact
+from spark_reports.log.inputs import Form
 from spark_reports.log.read import Source
 from spark_reports.log.schema import COLUMNS
-from spark_reports.log.store import Form, Table
+from spark_reports.log.store import Table
 from spark_reports.report.assemble import assemble
 from tests.spark_reports.collected import collect, rows
 from tests.spark_reports.damage import a_random_day
@@ -180,26 +180,6 @@ def test_replace_leaves_nothing_of_a_day_of_which_the_input_has_no_line(spark, d
     assert main([*asked, "2026-11-20..2026-11-21", "--replace"]) == 0
     assert capsys.readouterr().out.startswith("1 line, ")
     assert [path.name for path in (tmp_path / "table").glob("event*")] == ["event_date=2026-11-21"]
-
-
-def test_replace_keeps_a_day_of_which_a_file_is_deleted_while_it_runs(spark, tmp_path, monkeypatch):
-    folder, table = tmp_path / "in", tmp_path / "table"
-    for boot in ("a", "b"):
-        write(folder / f"decisions-20261120T000000Z-{boot}.jsonl", counters(0, boot=boot))
-    asked = ["compact", "--input", str(folder), "--output", str(table), "--date", "2026-11-20"]
-    write(folder / "decisions-20261120T000000Z-c.jsonl", counters(0, boot="c"))
-    assert main(asked) == 0
-    (folder / "decisions-20261120T000000Z-c.jsonl").unlink()
-    plain = compacting._write
-
-    def written(*given):
-        done = plain(*given)
-        (folder / "decisions-20261120T000000Z-a.jsonl").unlink()
-        return done
-
-    monkeypatch.setattr(compacting, "_write", written)
-    assert main([*asked, "--replace"]) == 0
-    assert spark.read.parquet(str(table)).count() == 2
 
 
 def test_lines_that_are_all_set_aside_are_written_and_end_with_exit_code_1(spark, tmp_path, capsys):

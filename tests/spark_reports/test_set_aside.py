@@ -11,8 +11,8 @@ import pytest
 
 from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS
+from spark_reports.log.inputs import Form
 from spark_reports.log.read import Source
-from spark_reports.log.store import Form
 from spark_reports.report.assemble import assemble, quality
 from tests.spark_reports import reports
 from tests.spark_reports.collected import collect

@@ -24,6 +24,7 @@ MISTAKES = [
     (["daily", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
     (["report", "--date", "2026-11-01..2026-11-02"], "is not one day"),
     (["night", "--store", "x"], "night: was removed: daily --input PATH --store DIR does it, with the table"),
+    (["compact", "--format", "delta"], "compact --format: was removed: it writes Parquet"),
     (["daily", "--each"], "daily --each: was removed: --store DIR makes the report of each day"),
     (["daily", "--date", "0001-01-01"], "outside of the years 1970 to 9998"),
     (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
@@ -46,7 +47,7 @@ MISTAKES = [
         [*WEEK, "--store", "s", "--json"],
         "--store reads the log itself and prints a line for each day: leave --json",
     ),
-    ([*WEEK, "--store", "s", "--input-format", "delta"], "leave --json and --input-format out"),
+    ([*WEEK, "--store", "s", "--input-format", "parquet"], "leave --json and --input-format out"),
     ([*DAILY, "--output", "out/day", "--index", "out"], "--index needs --rollup"),
     *(
         ([*DAILY, "--output", "out/day", "--rollup", "r", "--index", index], NOT_BELOW)
