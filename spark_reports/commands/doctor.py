@@ -12,10 +12,9 @@ from spark_reports import arguments
 from spark_reports.commands import shippers
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
-from spark_reports.log.completeness import Evidence, State, period_text
+from spark_reports.log.completeness import Evidence, LogQuality, State, period_text, quality
 from spark_reports.log.inputs import Form
 from spark_reports.report import missing, words
-from spark_reports.report.shape import LogQuality
 
 _EXAMPLE: Final = """example:
   spark_reports doctor --input /var/lib/tsproxy/decisions --date 2026-11-20
@@ -41,7 +40,6 @@ def run(options: argparse.Namespace) -> int:
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     with spark_at_work(options) as spark:
         from spark_reports.log import log_reader, read
-        from spark_reports.report.assemble import quality
 
         source = read.Source(options.input, first, last, Form(options.input_format))
         with log_reader.lines(spark, source) as log:
@@ -54,30 +52,30 @@ def run(options: argparse.Namespace) -> int:
     return OK if is_sound else GATE_TRIPPED
 
 
-def _text(quality: LogQuality, evidence: Evidence) -> str:
+def _text(log: LogQuality, evidence: Evidence) -> str:
     lines = [
-        quality["sentence"] if evidence.boots else "No line of these days can be used.",
-        *missing.sentences(quality),
+        log["sentence"] if evidence.boots else "No line of these days can be used.",
+        *missing.sentences(log),
         *(
             f"{words.many(count, 'unusable line')}, {words.PROBLEM_WORDS.get(problem, problem)} ({problem})."
-            for problem, count in sorted(quality["quarantined_lines"].items())
+            for problem, count in sorted(log["quarantined_lines"].items())
         ),
-        *(f"  {words.short(example, 240)}" for example in quality["quarantined_examples"]),
+        *(f"  {words.short(example, 240)}" for example in log["quarantined_examples"]),
     ]
-    if changed := quality["changed_lines"]:
+    if changed := log["changed_lines"]:
         lines.append(
             f"{words.many(changed, 'line')} changed on the way, by a shipper or another tool, and still read:"
         )
         lines += _changed(evidence.files)
-    if quality["duplicate_lines"]:
-        lines.append(f"{words.many(quality['duplicate_lines'], 'repeated line')} left out: each counts once.")
-    if quality["lines_dropped"]:
-        lines.append(f"The proxies themselves dropped {words.many(quality['lines_dropped'], 'line')}.")
-    processes = words.many(quality["boots"], "process", "processes")
-    proxies = words.many(quality["proxies"], "proxy", "proxies")
+    if log["duplicate_lines"]:
+        lines.append(f"{words.many(log['duplicate_lines'], 'repeated line')} left out: each counts once.")
+    if log["lines_dropped"]:
+        lines.append(f"The proxies themselves dropped {words.many(log['lines_dropped'], 'line')}.")
+    processes = words.many(log["boots"], "process", "processes")
+    proxies = words.many(log["proxies"], "proxy", "proxies")
     lines.append(
-        f"{words.many(quality['files'], 'file')}, {quality['open_files']:,} still being written; "
-        f"{processes} of {proxies}; {words.many(quality['lines'], 'line')}."
+        f"{words.many(log['files'], 'file')}, {log['open_files']:,} still being written; "
+        f"{processes} of {proxies}; {words.many(log['lines'], 'line')}."
     )
     return "\n".join(lines) + "\n"
 

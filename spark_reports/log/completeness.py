@@ -1,6 +1,6 @@
 """Proves that the log is complete: every line has a number, and every interval a heartbeat.
 
-`completeness` returns numbers, one sentence, and each missing thing by name. It cannot detect that the lines
+`quality` returns numbers, one sentence, and each missing thing by name. It cannot detect that the lines
 of a whole proxy are missing, because nothing else in the log names that proxy. A line that exists but cannot
 be used counts as missing if it holds totals or may hold them (`set_aside`). If nothing is missing, but a
 proxy wrote no heartbeat for some time, the log is complete in part: nobody knows if that proxy was down.
@@ -19,6 +19,8 @@ from tsproxy.decisions.text import instant
 from tsproxy.model.words import many
 
 GAPS_LISTED: Final = 100
+_EXAMPLES: Final = 5
+_OPEN: Final = ".open"
 
 JITTER_MS: Final = 2_000
 """A time this short between two heartbeats is no hole: somebody may have set the clock."""
@@ -93,134 +95,144 @@ class Evidence:
     gaps: list[LineGap]
     """Rows of `sequence.gaps`."""
     files: list[dict[str, Any]]
-    """Rows of `read.FILES`, with `duplicates` and `example`."""
+    """Rows of `read.FILES`, with `duplicates` and `example`, or their sums (`file_counts`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Completeness:
-    """The completeness of a period. `missing_intervals` is an estimate from the time without heartbeats."""
+class LogQuality(TypedDict):
+    """How complete the log is; `sentence` is at the head of every report."""
 
+    is_complete: bool
+    """True if nothing is missing, and each proxy wrote heartbeats during the whole period."""
+    state: str
+    """`complete`, `complete_in_part` (nothing is missing from the times at which proxies wrote heartbeats) or
+    `incomplete` (totals are a lower bound)."""
+    sentence: str
     proxies: int
     boots: int
     lines: int
     lost_lines: int
     intervals: int
     missing_intervals: int
-    are_minutes: bool
-    """True if each interval is a minute, which is the proxy's default."""
+    silent_boots: int
+    gaps: list[LineGap]
+    """The runs of lost lines, at most 100; `lost_lines` counts all."""
+    silent: list[SilentBoot]
+    """At most 100; `silent_boots` counts all."""
+    unheard: list[UnheardSpan]
+    """At most 100."""
+    duplicate_lines: int
+    quarantined_lines: dict[str, int]
+    """By problem (`log.read`), over all files read."""
+    quarantined_examples: list[str]
+    lines_unusable: int
+    """Lines set aside that hold totals of the period, or may hold them. They make the log incomplete."""
+    changed_lines: int
+    """Usable lines that a shipper or another tool changed: wrapped, packed, or with other numbers."""
+    changed_examples: list[str]
+    """The beginnings of some of them, as they came, with their files."""
     lines_dropped: int
     decisions_suppressed: int
     batches_folded: int
-    gaps: list[LineGap]
-    """At most GAPS_LISTED runs of lost lines."""
-    silent: list[SilentBoot]
-    """Boots that ended without a stop line: they were killed, or their last lines have not arrived."""
-    headless: int
-    """The number of boots that began before their first line. It is unknown how many lines came before that
-    line: the shipping of the log may have begun later than the proxy."""
-    unheard: list[UnheardSpan]
-    """Times without a heartbeat of a proxy that has others: it did not run, or a whole boot is lost."""
-    unusable: Mapping[str, int]
-    """The number of lines set aside that hold totals of the period, or may hold them, by problem."""
-    complete_for: str
-    """The times at which each proxy wrote heartbeats, in words. Empty if there are none, or too many."""
-    is_over: bool
-    """False if the period goes on, or its last heartbeats may still come. Then `complete_for` ends with the
-    last ones that came."""
-    is_future: bool
-    """True if the period has not begun by the reader's clock: that clock, or a proxy's, is wrong."""
-
-    @property
-    def state(self) -> State:
-        lacks = self.lost_lines or self.missing_intervals or self.silent or self.headless or self.unusable
-        if lacks or self.is_future:
-            return State.INCOMPLETE
-        return State.COMPLETE_IN_PART if self.unheard else State.COMPLETE
-
-    @property
-    def is_complete(self) -> bool:
-        return self.state is State.COMPLETE
-
-    @property
-    def sentence(self) -> str:
-        """`Log complete: 2,880 of 2,880 minutes from 2 proxies, no line missing.`, or the times for which
-        it is complete, or a list of what is missing."""
-        expected = self.intervals + self.missing_intervals
-        minutes = many(expected, "minute" if self.are_minutes else "interval")
-        covered = f"{self.intervals:,} of {minutes} from {many(self.proxies, 'proxy', 'proxies')}"
-        match self.state:
-            case State.COMPLETE:
-                so_far = "" if self.is_over else f" for {self.complete_for or 'no time yet'}"
-                return f"Log complete{so_far}: {covered}, no line missing."
-            case State.COMPLETE_IN_PART:
-                times = self.complete_for or "the times at which each proxy was heard"
-                return (
-                    f"Log complete only for {times}: {covered}, no line missing. "
-                    "Nothing is known of other times."
-                )
-            case State.INCOMPLETE:
-                missing = ", ".join([covered, *self._missing()])
-                return f"Log incomplete: {missing}. Totals are a lower bound."
-            case _:
-                assert_never(self.state)
-
-    def _missing(self) -> Iterator[str]:
-        if self.lost_lines:
-            yield many(self.lost_lines, "line lost", "lines lost")
-        if self.silent:
-            yield f"{many(len(self.silent), 'proxy process', 'proxy processes')} stopped reporting"
-        if self.headless:
-            yield f"{many(self.headless, 'proxy process', 'proxy processes')} not heard from the beginning"
-        if self.unusable:
-            yield unusable_in_words(self.unusable)
-        if self.is_future:
-            yield "its days lie in the future by this machine's clock, so that clock or a proxy's is wrong"
+    files: int
+    open_files: int
 
 
-def completeness(evidence: Evidence, first: date, last: date, now_ms: int) -> Completeness:
-    """The completeness of the period. `now_ms`: the reader's clock, for a day that is not over."""
-    rows = _with_longest_interval(evidence.boots)
-    begin_ms = _midnight_ms(first)
-    midnight_ms = _midnight_ms(last + timedelta(days=1))
+def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQuality:
+    """The quality of the log of the period. `now_ms`: the reader's clock, for a day that is not over."""
+    rows, files = _with_longest_interval(evidence.boots), evidence.files
+    begin_ms, midnight_ms = _midnight_ms(first), _midnight_ms(last + timedelta(days=1))
     end_ms = min(midnight_ms, now_ms)
-    counted_to_ms = _counted_to_ms(rows, end_ms, now_ms)
-    if end_ms == midnight_ms and end_ms - counted_to_ms <= JITTER_MS:
-        counted_to_ms = end_ms
+    proxies = len({row["proxy"] for row in rows})
+    intervals, lost_lines = _total(rows, "intervals"), _total(rows, "lost_lines")
+    missing_intervals = sum(_missing_intervals(row, begin_ms, end_ms) for row in rows)
+    silent = [row for row in rows if _is_silent(row, end_ms, now_ms)]
+    headless = sum(_is_headless(row, begin_ms) for row in rows)
     unheard = list(_unheard(rows, begin_ms, end_ms))
-    return Completeness(
-        proxies=len({row["proxy"] for row in rows}),
+    unusable = by_problem(files, "unusable")
+    lacks = list(_lacks(lost_lines, len(silent), headless, unusable, is_future=now_ms < begin_ms))
+    named = [row for row in files if row["file"] is not None]
+    number, number_open = _number_of(files)
+    are_minutes = all(row["interval_ms"] == _MINUTE_MS for row in rows)
+    expected = many(intervals + missing_intervals, "minute" if are_minutes else "interval")
+    covered = f"{intervals:,} of {expected} from {many(proxies, 'proxy', 'proxies')}"
+    state = State.COMPLETE_IN_PART if unheard else State.COMPLETE
+    if lacks or missing_intervals:
+        state = State.INCOMPLETE
+    counted_to_ms = _counted_to_ms(rows, midnight_ms, now_ms)
+    heard = _without((begin_ms, counted_to_ms), (span for _, span in unheard))
+    times = _in_words(heard, is_one_day=first == last)
+    return LogQuality(
+        is_complete=state is State.COMPLETE,
+        state=state,
+        sentence=_sentence(state, covered, lacks, times, is_over=counted_to_ms == midnight_ms),
+        proxies=proxies,
         boots=len(rows),
         lines=_total(rows, "lines"),
-        lost_lines=_total(rows, "lost_lines"),
-        intervals=_total(rows, "intervals"),
-        missing_intervals=sum(_missing_intervals(row, begin_ms, end_ms) for row in rows),
-        are_minutes=all(row["interval_ms"] == _MINUTE_MS for row in rows),
+        lost_lines=lost_lines,
+        intervals=intervals,
+        missing_intervals=missing_intervals,
+        silent_boots=len(silent),
+        gaps=evidence.gaps[:GAPS_LISTED],
+        silent=[_silent(row) for row in silent[:GAPS_LISTED]],
+        unheard=[
+            UnheardSpan(proxy=proxy, from_ts=instant(from_ms), to_ts=instant(to_ms))
+            for proxy, (from_ms, to_ms) in unheard[:GAPS_LISTED]
+        ],
+        duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
+        quarantined_lines=by_problem(files, "lines"),
+        quarantined_examples=sorted(
+            f"{row['file']}: {row['problem']}: {row['example'] or ''}" for row in named if row["problem"]
+        )[:_EXAMPLES],
+        lines_unusable=sum(unusable.values()),
+        changed_lines=sum(row["changed"] for row in files),
+        changed_examples=sorted(f"{row['file']}: {row['example']}" for row in named if row["changed"])[
+            :_EXAMPLES
+        ],
         lines_dropped=sum(map(_lines_dropped, rows)),
         decisions_suppressed=_total(rows, "decisions_suppressed"),
         batches_folded=_total(rows, "batches_folded"),
-        gaps=evidence.gaps[:GAPS_LISTED],
-        silent=[
-            SilentBoot(
-                proxy=row["proxy"],
-                boot=row["boot"],
-                last_ts=instant(row["last_ms"]),
-                counted_to_ts=None if row["covered_to_ms"] is None else instant(row["covered_to_ms"]),
-            )
-            for row in rows
-            if _is_silent(row, end_ms, now_ms)
-        ],
-        headless=sum(_is_headless(row, begin_ms) for row in rows),
-        unheard=[
-            UnheardSpan(proxy=proxy, from_ts=instant(from_ms), to_ts=instant(to_ms))
-            for proxy, (from_ms, to_ms) in unheard
-        ],
-        unusable=by_problem(evidence.files, "unusable"),
-        complete_for=_in_words(
-            _without((begin_ms, counted_to_ms), (span for _, span in unheard)), is_one_day=first == last
-        ),
-        is_over=counted_to_ms == midnight_ms,
-        is_future=now_ms < begin_ms,
+        files=number,
+        open_files=number_open,
     )
+
+
+def _sentence(state: State, covered: str, lacks: Sequence[str], times: str, *, is_over: bool) -> str:
+    """`Log complete: 2,880 of 2,880 minutes from 2 proxies, no line missing.`, or the times for which it is
+    complete, or a list of what is missing."""
+    match state:
+        case State.COMPLETE:
+            so_far = "" if is_over else f" for {times or 'no time yet'}"
+            return f"Log complete{so_far}: {covered}, no line missing."
+        case State.COMPLETE_IN_PART:
+            times = times or "the times at which each proxy was heard"
+            return (
+                f"Log complete only for {times}: {covered}, no line missing. Nothing is known of other times."
+            )
+        case State.INCOMPLETE:
+            return f"Log incomplete: {', '.join([covered, *lacks])}. Totals are a lower bound."
+        case _:
+            assert_never(state)
+
+
+def _lacks(
+    lost_lines: int, silent: int, headless: int, unusable: Mapping[str, int], *, is_future: bool
+) -> Iterator[str]:
+    """Each thing that the log lacks beside intervals, in words.
+
+    `headless`: the number of boots that began before their first line. It is unknown how many lines came
+    before that line: the shipping of the log may have begun later than the proxy. `unusable`: the number of
+    lines set aside that hold totals of the period, or may hold them, by problem.
+    """
+    if lost_lines:
+        yield many(lost_lines, "line lost", "lines lost")
+    if silent:
+        yield f"{many(silent, 'proxy process', 'proxy processes')} stopped reporting"
+    if headless:
+        yield f"{many(headless, 'proxy process', 'proxy processes')} not heard from the beginning"
+    if unusable:
+        yield unusable_in_words(unusable)
+    if is_future:
+        yield "its days lie in the future by this machine's clock, so that clock or a proxy's is wrong"
 
 
 def days_without_log(evidence: Evidence, first: date, last: date, now_ms: int) -> list[str]:
@@ -250,13 +262,16 @@ def _ms(ts: str) -> int:
     return round(datetime.fromisoformat(ts).timestamp() * 1000)
 
 
-def _counted_to_ms(rows: Sequence[Boot], end_ms: int, now_ms: int) -> int:
+def _counted_to_ms(rows: Sequence[Boot], midnight_ms: int, now_ms: int) -> int:
     """The time up to which all boots that may still run have reported their counts. If none runs, and the
-    period goes on: the last line."""
+    period goes on: the last line. If the last heartbeats of a period that is over have come: its end."""
+    end_ms = min(midnight_ms, now_ms)
     running = [row for row in rows if not _is_over(row) and not _is_silent(row, end_ms, now_ms)]
     if end_ms == now_ms and not running:
         return min(end_ms, max((row["last_ms"] for row in rows), default=end_ms))
-    return min([end_ms, *(_told_to_ms(row) for row in running)])
+    counted_to_ms = min([end_ms, *(_told_to_ms(row) for row in running)])
+    is_whole = end_ms == midnight_ms and end_ms - counted_to_ms <= JITTER_MS
+    return end_ms if is_whole else counted_to_ms
 
 
 def _told_to_ms(row: Boot) -> int:
@@ -277,6 +292,25 @@ def _with_longest_interval(rows: Sequence[Boot]) -> list[Boot]:
     for row in rows:
         longest_ms[row["proxy"]] = max(longest_ms.get(row["proxy"], 1), row["interval_ms"] or 1)
     return [row | {"interval_ms": longest_ms[row["proxy"]]} for row in rows]
+
+
+def _silent(row: Boot) -> SilentBoot:
+    covered_ms = row["covered_to_ms"]
+    return SilentBoot(
+        proxy=row["proxy"],
+        boot=row["boot"],
+        last_ts=instant(row["last_ms"]),
+        counted_to_ts=None if covered_ms is None else instant(covered_ms),
+    )
+
+
+def _number_of(files: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """The number of files, and of those that are still being written."""
+    counted = [row for row in files if "files" in row]
+    if counted:
+        return counted[0]["files"], counted[0]["open_files"]
+    names = {row["file"] for row in files}
+    return len(names), sum(name.endswith(_OPEN) for name in names)
 
 
 def _lines_dropped(row: Boot) -> int:

@@ -15,7 +15,6 @@ FEW: Final = 1_000
 """Up to this many rows are collected as they are."""
 _EXAMPLES: Final = 5
 _TEXTS: Final = ("file", "problem")
-_OPEN: Final = ".open"
 
 
 def rows(per_file: DataFrame) -> Rows:
@@ -32,20 +31,11 @@ def rows(per_file: DataFrame) -> Rows:
         kept.unpersist()
 
 
-def files(counts: Rows) -> tuple[int, int]:
-    """How many files there are in the result of `rows`, and how many of them are still being written."""
-    counted = [row for row in counts if "files" in row]
-    if counted:
-        return counted[0]["files"], counted[0]["open_files"]
-    names = {row["file"] for row in counts}
-    return len(names), sum(name.endswith(_OPEN) for name in names)
-
-
 def _added_up(kept: DataFrame) -> Rows:
     counts = [name for name in kept.columns if name not in _TEXTS]
     none = dict.fromkeys(counts, 0)
     sums = kept.groupBy("problem").agg(*[F.sum(name).alias(name) for name in counts])
-    is_open = F.col("file").endswith(_OPEN)
+    is_open = F.col("file").endswith(".open")
     [number] = kept.agg(
         F.count_distinct("file").alias("files"),
         F.count_distinct(F.when(is_open, F.col("file"))).alias("open_files"),

@@ -2,19 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import date, timedelta
 from operator import itemgetter
 from typing import Any, Final
 
-from spark_reports.log import file_counts
-from spark_reports.log.completeness import (
-    GAPS_LISTED,
-    Evidence,
-    by_problem,
-    completeness,
-    days_without_log,
-)
+from spark_reports.log.completeness import Evidence, days_without_log, quality
 from spark_reports.log.grouping import Rows
 from spark_reports.report import groups, reasons, shape, trend, what_if, words
 from spark_reports.report.groups import grouped
@@ -24,7 +16,6 @@ from spark_reports.report.shape import of_row
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
 
-_EXAMPLES: Final = 5
 _BROKERS_TIME: Final = "LogAppendTime"
 _COMPARABLE_DAYS: Final = 2
 _TOPICS_COMPARED: Final = 50
@@ -237,30 +228,3 @@ def _wrong_clocks(times: Rows, harmed: Rows) -> list[shape.WrongClock]:
 def _missing_days(evidence: Evidence, first: date, last: date, now_ms: int) -> list[str]:
     """The days that a report of several days lacks. A report of one day says itself what it lacks."""
     return [] if first == last else days_without_log(evidence, first, last, now_ms)
-
-
-def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> shape.LogQuality:
-    """The quality of the log of the period. `now_ms`: the reader's clock."""
-    proof, files = completeness(evidence, first, last, now_ms), evidence.files
-    number, number_open = file_counts.files(files)
-    set_aside = [row for row in files if row["problem"] is not None and row["file"] is not None]
-    examples = sorted(set_aside, key=itemgetter("file", "problem"))[:_EXAMPLES]
-    as_they_came = [f"{row['file']}: {row['example']}" for row in files if row["changed"] and row["file"]]
-    return of_row(
-        shape.LogQuality,
-        asdict(proof),
-        is_complete=proof.is_complete,
-        state=proof.state,
-        sentence=proof.sentence,
-        silent_boots=len(proof.silent),
-        silent=proof.silent[:GAPS_LISTED],
-        unheard=proof.unheard[:GAPS_LISTED],
-        duplicate_lines=sum(row["duplicates"] for row in files if row["problem"] is None),
-        quarantined_lines=by_problem(files, "lines"),
-        quarantined_examples=[f"{r['file']}: {r['problem']}: {r['example'] or ''}" for r in examples],
-        lines_unusable=sum(proof.unusable.values()),
-        changed_lines=sum(row["changed"] for row in files),
-        changed_examples=sorted(as_they_came)[:_EXAMPLES],
-        files=number,
-        open_files=number_open,
-    )

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Final, TypedDict, get_type_hints
 
-from spark_reports.log.completeness import State
+from spark_reports.log.completeness import LogQuality, State
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
-from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, LogQuality, Report, of_row
+from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, Report, of_row
 from spark_reports.report.shape_for_readers import History, PastDay, Usual
 
 _LACKS_PERCENT: Final = 1

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from spark_reports.log.completeness import LineGap, SilentBoot, State, UnheardSpan
+from spark_reports.log.completeness import LineGap, LogQuality, SilentBoot, State, UnheardSpan
 from spark_reports.report import words
-from spark_reports.report.shape import LogQuality
 
 _MAX_SENTENCES: Final = 20
 _NAME_CHARS: Final = 60

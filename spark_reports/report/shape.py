@@ -12,7 +12,7 @@ after a retriable error; they are not part of `records_judged`:
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict, TypeVar, cast
 
-from spark_reports.log.completeness import LineGap, SilentBoot, UnheardSpan
+from spark_reports.log.completeness import LogQuality
 from spark_reports.report.shape_for_readers import History, Known, Links, Owned
 
 SHAPE_VERSION: Final = 2
@@ -365,45 +365,6 @@ class Trend(TypedDict):
     """The producers that changed most, at most `--top`."""
     new_producers: int
     """All clients whose change is `new`, also those that `changes` leaves out (at most 10,000)."""
-
-
-class LogQuality(TypedDict):
-    """How complete the log is; `sentence` is at the head of every report."""
-
-    is_complete: bool
-    """True if nothing is missing, and each proxy wrote heartbeats during the whole period."""
-    state: str
-    """`complete`, `complete_in_part` (nothing is missing from the times at which proxies wrote heartbeats) or
-    `incomplete` (totals are a lower bound)."""
-    sentence: str
-    proxies: int
-    boots: int
-    lines: int
-    lost_lines: int
-    intervals: int
-    missing_intervals: int
-    silent_boots: int
-    gaps: list[LineGap]
-    """The runs of lost lines, at most 100; `lost_lines` counts all."""
-    silent: list[SilentBoot]
-    """At most 100; `silent_boots` counts all."""
-    unheard: list[UnheardSpan]
-    """At most 100."""
-    duplicate_lines: int
-    quarantined_lines: dict[str, int]
-    """By problem (`log.read`), over all files read."""
-    quarantined_examples: list[str]
-    lines_unusable: int
-    """Lines set aside that hold totals of the period, or may hold them. They make the log incomplete."""
-    changed_lines: int
-    """Usable lines that a shipper or another tool changed: wrapped, packed, or with other numbers."""
-    changed_examples: list[str]
-    """The beginnings of some of them, as they came, with their files."""
-    lines_dropped: int
-    decisions_suppressed: int
-    batches_folded: int
-    files: int
-    open_files: int
 
 
 class HarmedProducer(Client):

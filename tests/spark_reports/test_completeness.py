@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from spark_reports.log.completeness import State, completeness
+from spark_reports.log.completeness import State, quality
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, heartbeat, line
 from tests.spark_reports.many import Logs
@@ -107,7 +107,12 @@ for what, spoilt in {
     )
 TEN = a_boot(range(10))
 HEADLESS = [*TEN[3:], TEN[0] | {"ts": "20"}]
-case("a line that is set aside hides no missing beginning", HEADLESS, {"headless": 1, "state": INCOMPLETE})
+case(
+    "a line that is set aside hides no missing beginning",
+    HEADLESS,
+    {"state": INCOMPLETE},
+    "1 proxy process not heard from the beginning",
+)
 case(
     "a heartbeat that is set aside covers nothing, and none of the three hundred years that it claims",
     [*TEN[:5], TEN[5] | {"interval_ms": 10**13}, *TEN[6:]],
@@ -151,8 +156,8 @@ BEGAN = line(0, at_ms=NOON_MS + 25_000, kind="start", proxy="px-2", boot="began"
 NEW_BESIDE = [*UNTIL_NOON, *a_boot(range(718), MIDNIGHT_MS, **OTHER), BEGAN]
 for name, lines, says, facts in (
     ("a day that goes on", UNTIL_NOON, ["Log complete for 00:00 to 12:00 UTC: "], {"state": COMPLETE}),
-    ("beside one that was killed", KILLED_BESIDE, [], {"complete_for": "00:00 to 11:58 UTC"}),
-    ("beside one that began", NEW_BESIDE, [], {"complete_for": "00:00 to 11:59:25 UTC"}),
+    ("beside one that was killed", KILLED_BESIDE, ["Log complete for 00:00 to 11:58 UTC: "], {}),
+    ("beside one that began", NEW_BESIDE, ["Log complete for 00:00 to 11:59:25 UTC: "], {}),
 ):
     case(f"{name} is complete up to the last heartbeats", lines, facts, *says, now_ms=NOON_MS + 30_000)
 
@@ -180,7 +185,6 @@ case(
     {
         "lost_lines": 0,
         "gaps": [],
-        "headless": 1,
         "is_complete": False,
         "unheard": [(MIDNIGHT, "2026-11-20T10:00:00.000Z"), ("2026-11-20T10:10:00.000Z", NEXT)],
     },
@@ -268,9 +272,9 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", CASES)
 def test_the_proof_of_a_log_says_what_is_missing_and_nothing_else(spark, folder, name):
     log, now_ms, says, facts = CASES[name]
-    proof = completeness(replace(LOGS.evidence(spark, folder, log), files=[]), FRIDAY, FRIDAY, now_ms)
+    proof = quality(replace(LOGS.evidence(spark, folder, log), files=[]), FRIDAY, FRIDAY, now_ms)
     for text in says:
-        assert text in proof.sentence
+        assert text in proof["sentence"]
     for fact, value in facts.items():
-        known = getattr(proof, "silent" if fact in ("last", "counted_to") else fact)
+        known = proof["silent" if fact in ("last", "counted_to") else fact]
         assert ([*map(LISTS[fact], known)] if fact in LISTS else known) == value, (fact, proof)

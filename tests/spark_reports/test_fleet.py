@@ -8,9 +8,8 @@ from pyspark.sql.classic.dataframe import DataFrame
 
 from spark_reports.cli import main
 from spark_reports.log import file_counts, log_reader
-from spark_reports.log.completeness import Evidence
+from spark_reports.log.completeness import Evidence, quality
 from spark_reports.log.read import Source
-from spark_reports.report.assemble import quality
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
 
@@ -51,7 +50,8 @@ def test_files_that_hold_nothing_usable_are_counted_too(spark, tmp_path, monkeyp
         write(tmp_path / f"decisions-20261120T000000Z-{number}.jsonl", raw="garbage\n")
     with log_reader.lines(spark, Source([str(tmp_path)], FRIDAY, FRIDAY)) as log:
         found = log.evidence().files
-    assert file_counts.files(found) == (3, 0)
+    known = quality(Evidence([], [], found), FRIDAY, FRIDAY, MIDNIGHT_MS)
+    assert (known["files"], known["open_files"]) == (3, 0)
     assert not any(row["inside"] for row in found)
 
 

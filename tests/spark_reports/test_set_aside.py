@@ -11,9 +11,10 @@ import pytest
 
 from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS
+from spark_reports.log.completeness import quality
 from spark_reports.log.inputs import Form
 from spark_reports.log.read import Source
-from spark_reports.report.assemble import assemble, quality
+from spark_reports.report.assemble import assemble
 from tests.spark_reports import reports
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import log_reader, read
-from spark_reports.log.completeness import Evidence, State, completeness
+from spark_reports.log.completeness import Evidence, State, quality
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.report import transforms
 from spark_reports.report.sums import collected
@@ -69,7 +69,7 @@ def _proof(evidence, day):
     names = {line["boot"] for line in day.lines}
     theirs = [[row for row in some if row["boot"] in names] for some in (evidence.boots, evidence.gaps)]
     now_ms = day.midnight_ms + 2 * DAY_MS + 12 * HOUR_MS
-    return completeness(Evidence(*theirs, files=[]), own, own, now_ms)
+    return quality(Evidence(*theirs, files=[]), own, own, now_ms)
 
 
 def test_the_generator_writes_the_records_that_it_books(read_days):
@@ -99,7 +99,7 @@ def test_a_log_that_proves_to_be_complete_gives_the_whole_truth(read_days):
 
 
 def _lacks_nothing(proof):
-    return proof.state is not State.INCOMPLETE
+    return proof["state"] is not State.INCOMPLETE
 
 
 def _has_all_boots(day):
@@ -117,7 +117,7 @@ def test_a_log_that_lost_nothing_proves_to_be_complete_for_the_times_at_which_pr
     for day, proof in whole:
         ran_all_day = all(_ran_all_day(day, f"px-{number}") for number in range(3))
         state = State.COMPLETE if ran_all_day else State.COMPLETE_IN_PART
-        assert proof.state is state, (day.date, proof.sentence, proof.gaps)
+        assert proof["state"] is state, (day.date, proof["sentence"], proof["gaps"])
 
 
 def _ran_all_day(day, proxy):
@@ -142,14 +142,14 @@ def test_every_lost_line_is_named_by_its_number_or_its_process_or_its_time(read_
 
 def _is_named(line, day, proof):
     boot, seq = name_of(line)
-    if any(gap["boot"] == boot and gap["seq_first"] <= seq <= gap["seq_last"] for gap in proof.gaps):
+    if any(gap["boot"] == boot and gap["seq_first"] <= seq <= gap["seq_last"] for gap in proof["gaps"]):
         return True
     survivors = [name[1] for name in day.survivors if name[0] == boot]
     if not survivors:  # a whole boot is lost: the time without a heartbeat of its proxy is named
         return _is_unheard_of(line["proxy"], day) or _spans(line, proof)
     if seq > max(survivors):
-        return any(silent["boot"] == boot for silent in proof.silent)
-    return proof.missing_intervals > 0
+        return any(silent["boot"] == boot for silent in proof["silent"])
+    return proof["missing_intervals"] > 0
 
 
 def _is_unheard_of(proxy, day):
@@ -158,17 +158,17 @@ def _is_unheard_of(proxy, day):
 
 
 def _spans(line, proof):
-    return any(span["proxy"] == line["proxy"] for span in proof.unheard)
+    return any(span["proxy"] == line["proxy"] for span in proof["unheard"])
 
 
 def test_no_line_is_called_lost_that_arrived_or_never_was(read_days):
     days, _ = read_days
     for day, _, proof in days:
         written = {name_of(line) for line in day.lines}
-        named = {(g["boot"], n) for g in proof.gaps for n in range(g["seq_first"], g["seq_last"] + 1)}
+        named = {(g["boot"], n) for g in proof["gaps"] for n in range(g["seq_first"], g["seq_last"] + 1)}
         assert named <= written, day.date
         assert not named & day.survivors, day.date
-        assert proof.lost_lines == len(named), day.date
+        assert proof["lost_lines"] == len(named), day.date
 
 
 def test_processes_that_were_killed_are_named_and_no_other(read_days):
@@ -178,7 +178,7 @@ def test_processes_that_were_killed_are_named_and_no_other(read_days):
         for line in day.lines:
             last[line["boot"]] = name_of(line)
         ended_unheard = day.killed | {boot for boot, name in last.items() if name not in day.survivors}
-        assert {silent["boot"] for silent in proof.silent} <= ended_unheard, day.date
+        assert {silent["boot"] for silent in proof["silent"]} <= ended_unheard, day.date
 
 
 def test_lines_delivered_twice_and_lines_set_aside_are_counted(read_days):

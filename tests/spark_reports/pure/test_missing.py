@@ -4,10 +4,9 @@ from datetime import date
 
 import pytest
 
-from spark_reports.log.completeness import GAPS_LISTED, Evidence, State, completeness
+from spark_reports.log.completeness import GAPS_LISTED, Evidence, State, quality
 from spark_reports.render import html
 from spark_reports.report import missing
-from spark_reports.report.assemble import quality
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.reports import fixed
 
@@ -110,10 +109,10 @@ def test_the_longest_times_without_heartbeats_come_first_and_the_page_has_three(
 
 def test_a_day_that_lies_in_the_future_is_not_complete():
     """A proxy's clock is ahead, or the reader's is behind."""
-    proof = completeness(Evidence([], [], []), DAY, DAY, MIDNIGHT_MS - 1)
-    assert (proof.state, proof.is_complete) == (State.INCOMPLETE, False)
-    assert "its days lie in the future by this machine's clock" in proof.sentence
-    assert completeness(Evidence([], [], []), DAY, DAY, MIDNIGHT_MS).state is State.COMPLETE
+    log = quality(Evidence([], [], []), DAY, DAY, MIDNIGHT_MS - 1)
+    assert (log["state"], log["is_complete"]) == (State.INCOMPLETE, False)
+    assert "its days lie in the future by this machine's clock" in log["sentence"]
+    assert quality(Evidence([], [], []), DAY, DAY, MIDNIGHT_MS)["state"] is State.COMPLETE
 
 
 def test_lists_of_processes_and_times_are_cut_and_their_number_is_not():
