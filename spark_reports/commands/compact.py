@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from spark_reports import arguments
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import OK, NothingToReportError
-from spark_reports.log.completeness import NEWER, period_text
+from spark_reports.log.completeness import NEWER
+from spark_reports.log.period import period_text
 from spark_reports.report import words
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import LEAST_DAYS
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
-from spark_reports.log.completeness import period_text
 from spark_reports.log.inputs import Form
+from spark_reports.log.period import period_text
 from spark_reports.render import markdown
 from spark_reports.report.files import to_json
 from spark_reports.report.shape import Report

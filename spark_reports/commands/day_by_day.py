@@ -30,6 +30,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import remove_before
 from spark_reports.commands.spark_run import nothing_of, spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, LinesWouldVanishError, NothingToReportError
+from spark_reports.log.period import days_between
 from spark_reports.report import files, gates, words
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
 
         table, log = Table(lines), Source(options.input, first, last)
         days = Days(publication.owned(spark, options.store), options.fail_on, is_quiet=options.quiet)
-        asked = {first + timedelta(days=number) for number in range((last - first).days + 1)}
+        asked = set(days_between(first, last))
         unmade = Unmade(spark, options.output)
         left_over = unmade.read() - asked
         unmade.add(*asked)

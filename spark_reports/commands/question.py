@@ -3,11 +3,12 @@ cannot say about the days."""
 
 import argparse
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import date, timedelta
+from datetime import date
 from functools import cache
 
 from spark_reports.exits import UsageError
 from spark_reports.log.completeness import State
+from spark_reports.log.period import days_between
 from spark_reports.report import owners
 from spark_reports.report.history import NOT_OVER, DayFacts
 from spark_reports.report.owners import Owners, OwnersError
@@ -63,8 +64,7 @@ def sentences(facts: Mapping[str, DayFacts], there: Collection[str]) -> Iterator
 
 def missing_days(first: date, last: date, there: Collection[str]) -> list[str]:
     """The days from `first` to `last`, such as `2026-11-20`, that are not in `there`."""
-    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
-    return [day.isoformat() for day in days if day.isoformat() not in there]
+    return [day for day in map(str, days_between(first, last)) if day not in there]
 
 
 def without_records(facts: Mapping[str, DayFacts]) -> list[str]:

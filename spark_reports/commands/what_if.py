@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from spark_reports import arguments
 from spark_reports.commands import question
 from spark_reports.exits import OK, NothingToReportError
-from spark_reports.log.completeness import period_text
+from spark_reports.log.period import period_text
 from spark_reports.report import kept_days, what_if, words
 from spark_reports.report.applications import name_of
 from spark_reports.report.groups import TOTALS

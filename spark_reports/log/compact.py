@@ -170,9 +170,9 @@ def _in_table(raw: DataFrame, source: Source, marks: dict[str, Column]) -> DataF
 def _day(marks: Mapping[str, Column], source: Source) -> Column:
     """The day of a line; never null. An unusable line without a day near the period belongs to the day on
     which its file was opened, so that no line is lost."""
-    first, day = source.first, marks["day"]
-    opened_on = F.coalesce(F.nullif(read.opened_on(marks["file"]), F.lit("")), F.lit(first.isoformat()))
-    near = [(first + timedelta(days=n)).isoformat() for n in range(-1, (source.last - first).days + 2)]
+    day, first = marks["day"], F.lit(source.first.isoformat())
+    opened_on = F.coalesce(F.nullif(read.opened_on(marks["file"]), F.lit("")), first)
+    near = list(map(str, source.days_of_files))
     # `problem` is computed a second time only for lines of other days.
     is_placed = F.coalesce(day.isin(near), F.lit(False)) | marks["problem"].isNull()
     return F.coalesce(F.when(is_placed, day).otherwise(opened_on), F.lit(""))

@@ -15,6 +15,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final, TypedDict, assert_never
 
+from spark_reports.log.period import days_between, period_text
 from tsproxy.decisions.text import instant
 from tsproxy.model.words import many
 
@@ -243,10 +244,9 @@ def days_without_log(evidence: Evidence, first: date, last: date, now_ms: int) -
         if gap["after_ts"] is not None and gap["before_ts"] is not None:
             lost.setdefault(gap["boot"], []).append((_ms(gap["after_ts"]), _ms(gap["before_ts"])))
     heard = [span for row in evidence.boots for span in _heard_but(row, lost.get(row["boot"], ()))]
-    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
     return [
         day.isoformat()
-        for day in days
+        for day in days_between(first, last)
         if (begin_ms := _midnight_ms(day)) < now_ms
         and not any(from_ms < begin_ms + _DAY_MS and to_ms > begin_ms + JITTER_MS for from_ms, to_ms in heard)
     ]
@@ -447,8 +447,3 @@ def nothing_usable(first: date, last: date, unusable: Mapping[str, int]) -> str:
     return (
         f"nothing of {period_text(first, last)} can be used: {lines}; `spark_reports doctor` shows examples"
     )
-
-
-def period_text(first: date, last: date) -> str:
-    """`2026-11-20`, or `2026-11-20..2026-11-21`."""
-    return f"{first}" if first == last else f"{first}..{last}"

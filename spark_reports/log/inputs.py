@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.log import folders
-from spark_reports.log.completeness import period_text
+from spark_reports.log.period import period_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import compact, inputs, read
+from spark_reports.log.period import days_between
 from spark_reports.log.read import Source
 from spark_reports.log.store import Table
 
@@ -34,7 +35,7 @@ def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -
     if not before:
         return set()
     day_before = source.first - timedelta(days=1)
-    window = [source.first - timedelta(days=n) for n in range(MISSED_DAYS, 1, -1)]
+    window = days_between(source.first - timedelta(days=MISSED_DAYS), source.first - timedelta(days=2))
     # A killed run may have left a gap behind days that it had written.
     gaps = {day for day in window if day >= min(before) and not {day, day + timedelta(days=1)} <= before}
     opened = [day for day in window if day in gaps or day in window[-LATE_DAYS + 1 :]]

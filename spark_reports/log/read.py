@@ -37,13 +37,14 @@ from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.inputs import Form
+from spark_reports.log.period import days_between
 from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Table
 from tsproxy.decisions.fields import EventName
 from tsproxy.model.verdict import Reason, UnitGuess
 
-LATENESS_DAYS: Final = 1
+LATENESS: Final = timedelta(days=1)
 """A day's lines may be in files opened a day before it (rotation) or a day after it (late counters)."""
 
 _WORDS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
@@ -96,6 +97,11 @@ class Source:
         if self.form is not Form.JSON and (dated := [path for path in self.inputs if inputs.has_date(path)]):
             raise UsageError(f"{dated[0]} is to be a table, which holds all its days: leave {{date}} out")
 
+    @property
+    def days_of_files(self) -> list[date]:
+        """The days whose files may hold lines of the period."""
+        return days_between(self.first - LATENESS, self.last + LATENESS)
+
 
 def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     """The lines that may concern the days, as often as they were delivered.
@@ -108,7 +114,7 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     if source.form is Form.JSON:
         raw = json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file"))
         return with_marks(raw, marks())
-    days = [day.isoformat() for day in _days(source)]
+    days = list(map(str, source.days_of_files))
     parts = [Table(name).lines(spark, days) for name in source.inputs]
     return _of_columns(reduce(DataFrame.unionByName, parts).withColumnRenamed("event_date", "day"))
 
@@ -146,7 +152,7 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
 
 def readers(spark: SparkSession, source: Source) -> Iterator[tuple[Callable[[], DataFrameReader], list[str]]]:
     """For each input of JSON lines that has files of the days: a reader of these files, and its places."""
-    days = _days(source)
+    days = source.days_of_files
 
     def of_days() -> DataFrameReader:
         return spark.read.option("pathGlobFilter", names_of(days)).option("recursiveFileLookup", "true")
@@ -202,13 +208,6 @@ def _of_input(
 def names_of(days: Sequence[date]) -> str:
     """A glob for the files that are named for one of the days."""
     return f"decisions-{{{','.join(day.strftime('%Y%m%d') for day in days)}}}*"
-
-
-def _days(source: Source) -> list[date]:
-    """The days whose files may hold lines of the period."""
-    start = source.first - timedelta(days=LATENESS_DAYS)
-    count = (source.last - source.first).days + 2 * LATENESS_DAYS + 1
-    return [start + timedelta(days=n) for n in range(count)]
 
 
 def _time() -> Column:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.log.completeness import Evidence, days_without_log, quality
 from spark_reports.log.grouping import Rows
+from spark_reports.log.period import days_between
 from spark_reports.report import groups, reasons, shape, trend, what_if, words
 from spark_reports.report.groups import grouped
 from spark_reports.report.headline import headline, rejected_records
@@ -89,8 +90,7 @@ def everybody(report: shape.Report, tables: Tables) -> shape.Report:
 
 
 def _hours(first: date, last: date) -> list[str]:
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    return [f"{day.isoformat()}T{hour:02d}" for day in days for hour in range(24)]
+    return [f"{day}T{hour:02d}" for day in days_between(first, last) for hour in range(24)]
 
 
 def _topics(tables: Tables) -> tuple[list[shape.Topic], list[shape.Counts]]:

@@ -12,6 +12,7 @@ from datetime import date, timedelta
 from typing import Any, Final, TypedDict, get_type_hints
 
 from spark_reports.log.completeness import LogQuality, State
+from spark_reports.log.period import days_between
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
 from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, Report, of_row
@@ -89,7 +90,7 @@ def of_report(
     owned, totals = report["owners"], report["totals"] if is_one_day else None
     teams = [row["team"] for row in owned["teams"] if row["team"]] if owned and is_one_day else []
     facts = []
-    for day in _days(first, last):
+    for day in map(str, days_between(first, last)):
         if day not in counted and not is_one_day and state is not State.COMPLETE:
             continue
         counts = counted.get(day) or DayOfTrend(day=day, records=0, rejected_records=0, producers_affected=0)
@@ -185,7 +186,8 @@ def _is_pair(names: Any) -> bool:
 def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:
     """The history of `day`. `facts`: by day, including the facts of `day`. `new_producers` is None if no day
     before is known."""
-    days = [_past(name, facts.get(name)) for name in _days(day - timedelta(days=DAYS_BEFORE), day)]
+    known = days_between(day - timedelta(days=DAYS_BEFORE), day)
+    days = [_past(str(other), facts.get(str(other))) for other in known]
     *before, today = days
     usual = _usual(before) if today["is_compared"] else None
     direction = _direction(today, usual["share_of"]) if usual else "not_compared"
@@ -195,10 +197,6 @@ def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None
         usual=usual,
         sentence=_sentence(days, usual, direction, new_producers),
     )
-
-
-def _days(first: date, last: date) -> list[str]:
-    return [(first + timedelta(days=n)).isoformat() for n in range((last - first).days + 1)]
 
 
 def _past(day: str, facts: DayFacts | None) -> PastDay:

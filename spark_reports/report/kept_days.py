@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
+from spark_reports.log.period import days_between
 from spark_reports.report import files, history
 from spark_reports.report.history import DayFacts
 from spark_reports.report.shape import DAYS_BEFORE
@@ -36,7 +37,7 @@ def read_all(spark: "SparkSession", rollup: str) -> dict[str, DayFacts]:
 
 def names(first: date, last: date) -> list[str]:
     """The names of the files of these days."""
-    return [f"{first + timedelta(days=n)}.json" for n in range((last - first).days + 1)]
+    return [f"{day}.json" for day in days_between(first, last)]
 
 
 def of_texts(texts: Iterable[str]) -> dict[str, DayFacts]:

@@ -11,12 +11,13 @@ megabytes where the log has gigabytes. A day that is written again replaces only
 """
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
+from spark_reports.log.period import days_between
 from spark_reports.log.read import of_period
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
@@ -135,8 +136,7 @@ def store(frame: DataFrame, folder: str, name: str, first: date, last: date) -> 
     """Write the days from `first` to `last` of a table. A day without a row loses
     the rows of an earlier run: its lines may be gone, or set aside now."""
     few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
-    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
-    Table(f"{folder}/{name}").replace_days(few, days)
+    Table(f"{folder}/{name}").replace_days(few, days_between(first, last))
 
 
 def known(spark: SparkSession, folder: str, first: date, last: date) -> DataFrame:
