@@ -3,13 +3,13 @@
 import asyncio
 import json
 import shutil
-from contextlib import suppress
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.attacks.attacker import answer_to, far_ahead, metric, produce
+from tests.kit.tasks import beside
 from tests.proxy.running import page
 from tests.proxy.test_admin_pages import OneProxy, Tags, report_of
 from tests.proxy.world import until
@@ -75,12 +75,8 @@ async def test_the_page_lives_in_a_browser_and_shows_who_sends_bad_times(kafka_4
                 while True:
                     await producer.send_and_wait(topic, b"x")
 
-        producing = asyncio.create_task(produces())
-        shown = await as_chromium_shows_it(proxy.admin_address, tmp_path)
-        producing.cancel()
-        with suppress(asyncio.CancelledError):
-            await producing
-
+        async with beside(produces()):
+            shown = await as_chromium_shows_it(proxy.admin_address, tmp_path)
         document = Tags()
         document.feed(shown)
         assert "Clients are served, 3 producers sent bad timestamps in the last 5 minutes" in document.text

@@ -10,7 +10,7 @@ import re
 import shutil
 import signal
 import socket
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from http import HTTPStatus
@@ -28,6 +28,7 @@ from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.e2e.test_kerberos import GSSAPI, PROXY
 from tests.e2e.test_own_login import BY_ENDPOINT, SECRET, SESSION_MS, proxy_of, settings_of
 from tests.kit.admin import AUTHORIZER, DENY, grant, right, set_password, take_back
+from tests.kit.tasks import beside
 from tests.proxy.decision_log.conftest import disk
 from tests.proxy.decision_log.test_in_proxy import fill
 from tests.proxy.running import EVERY_SECOND, TWO, page, pids, series
@@ -304,13 +305,8 @@ async def probed(proxy):
                 failed.append((status, text))
             await asyncio.sleep(0.2)
 
-    probing = asyncio.create_task(probe())
-    try:
+    async with beside(probe()):
         yield failed
-    finally:
-        probing.cancel()
-        with suppress(asyncio.CancelledError):
-            await probing
 
 
 async def warnings(proxy):

@@ -15,6 +15,7 @@ from aiokafka.errors import InvalidTimestampError
 from tests.attacks.kept import proxy_in_this_process
 from tests.e2e.test_policy import proxy_by
 from tests.kit.client import connect as connect_raw
+from tests.kit.tasks import beside
 from tests.proxy.running import TWO
 from tests.proxy.world import until
 from tests.session.messages import produce
@@ -70,13 +71,8 @@ class Probe:
             await asyncio.sleep(0.01)
 
 
-@contextlib.asynccontextmanager
-async def sending(*probes):
-    tasks = [asyncio.create_task(probe.keep_sending()) for probe in probes]
-    yield
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+def sending(*probes):
+    return beside(*(probe.keep_sending() for probe in probes))
 
 
 async def widened(kafka, _, topic):

@@ -23,6 +23,7 @@ from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Re
 from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.kit.admin import set_password
 from tests.kit.clocks import BEGIN_MS, HandClock
+from tests.kit.tasks import beside
 from tests.proxy.running import page, series
 from tests.proxy.test_cluster import learning, sasl_of, upstream_of
 from tests.proxy.world import until
@@ -160,21 +161,20 @@ async def test_a_password_that_was_changed_is_found_while_the_old_connection_sta
     alice = sasl_of("alice", "of-alice", SaslMechanism.SCRAM_SHA_512)
     async with learning(upstream_of(kafka, sasl=alice, refresh_ms=50)) as learned:
         cluster = learned.cluster
-        logging_in = asyncio.create_task(cluster.log_in_anew())
         await until(lambda: cluster._conversing_with)
-        await set_password(kafka, "alice", "changed")
-        try:
-            await until(lambda: not cluster.is_logged_in)
-            for _ in range(20):  # refreshes of the old connection do not say that all is well
-                assert not cluster.is_logged_in
-                await asyncio.sleep(0.01)
-            assert cluster.not_ready() == []
-            assert any("although brokers answer clients" in each for each in cluster.warnings())
-            assert cluster._conversing_with
-        finally:
-            await set_password(kafka, "alice", "of-alice")
-        await until(lambda: cluster.is_logged_in)
-        logging_in.cancel()
+        async with beside(cluster.log_in_anew()):
+            await set_password(kafka, "alice", "changed")
+            try:
+                await until(lambda: not cluster.is_logged_in)
+                for _ in range(20):  # refreshes of the old connection do not say that all is well
+                    assert not cluster.is_logged_in
+                    await asyncio.sleep(0.01)
+                assert cluster.not_ready() == []
+                assert any("although brokers answer clients" in each for each in cluster.warnings())
+                assert cluster._conversing_with
+            finally:
+                await set_password(kafka, "alice", "of-alice")
+            await until(lambda: cluster.is_logged_in)
 
 
 @pytest.mark.broker

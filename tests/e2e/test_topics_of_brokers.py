@@ -21,15 +21,11 @@ VERSIONS = {"3": (0, 11), "4": (3, 13)}
 
 async def committed(kafka: KafkaCluster, topic: str) -> None:
     """Some group commits: then `__consumer_offsets` exists."""
-    consumer = AIOKafkaConsumer(
+    async with AIOKafkaConsumer(
         bootstrap_servers=kafka.bootstrap_servers, group_id=topic, enable_auto_commit=False
-    )
-    await consumer.start()
-    try:
+    ) as consumer:
         consumer.assign([TopicPartition(topic, 0)])
         await consumer.commit({TopicPartition(topic, 0): 0})
-    finally:
-        await consumer.stop()
 
 
 def as_admin(frame: bytes) -> bytes:

@@ -2,5 +2,5 @@
 
 `admin` changes rights and passwords of users, `topics` reads what brokers hold, and `client` is a connection
 that speaks frame by frame, with the logins of each mechanism. `broker` is a server that answers by a script,
-and `clocks` are moved by a test.
+`clocks` are moved by a test, and `tasks` run beside it.
 """

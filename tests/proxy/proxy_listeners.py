@@ -62,12 +62,19 @@ async def front_of(config, world, *, tls=None, upstream_tls=None, opens=True):
 
 
 @contextlib.asynccontextmanager
-async def serving(world=None, listener="{ bind: '127.0.0.1:0' }", **tls):
-    """A listener that lets clients in, before an echoing broker."""
+async def before_broker(listener="{ bind: '127.0.0.1:0' }", world=None, **options):
+    """A listener before an echoing broker, and that broker's address."""
     async with (
         echoing_broker() as broker,
-        front_of(config_of([broker], listener), world or World(), **tls) as proxy_listener,
+        front_of(config_of([broker], listener), world or World(), **options) as proxy_listener,
     ):
+        yield proxy_listener, broker
+
+
+@contextlib.asynccontextmanager
+async def serving(world=None, listener="{ bind: '127.0.0.1:0' }", **tls):
+    """The same listener alone. It lets clients in."""
+    async with before_broker(listener, world, **tls) as (proxy_listener, _):
         yield proxy_listener
 
 

@@ -5,6 +5,7 @@ import contextlib
 
 import pytest
 
+from tests.kit.tasks import beside
 from tests.proxy.world import until
 from tsproxy.cluster.admin_connection import ConversationError, RejectedError, TopicAnswer
 from tsproxy.model.addresses import Address
@@ -23,11 +24,10 @@ async def test_a_login_that_was_rejected_is_not_repeated_as_fast_as_clients_come
         yield
 
     link = BrokerLink(1, Address("kafka-1", 9092), rejected, lambda: None, lambda: None)
-    running = asyncio.create_task(link.run())
-    for _ in range(1_000):
-        link.client_connected()
-        await asyncio.sleep(0)
-    running.cancel()
+    async with beside(link.run()):
+        for _ in range(1_000):
+            link.client_connected()
+            await asyncio.sleep(0)
     assert len(tried) == 1
 
 
@@ -66,11 +66,9 @@ async def link(monkeypatch):
         yield connection
 
     link = BrokerLink(7, Address("kafka-7", 9092), connect, lambda: None, lambda: None)
-    running = asyncio.create_task(link.run())
-    await until(lambda: link.connection)
-    yield link
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    async with beside(link.run()):
+        await until(lambda: link.connection)
+        yield link
 
 
 async def test_a_broker_that_answers_us_does_not_hang_however_long_a_client_waits(link):
@@ -116,15 +114,13 @@ async def test_a_broker_that_has_not_told_its_limits_is_a_warning_until_it_does(
 
     link = BrokerLink(7, Address("kafka-7", 9092), connect, lambda: None, lambda: None)
     link.query(("orders",))
-    running = asyncio.create_task(link.run())
-    text = await until(link.values_unknown)
-    assert text.startswith("broker 7 has not told its limits")
-    assert text.endswith("kafka-7:9092: no route")
-    is_reachable = True
-    await until(lambda: link.given)
-    assert link.values_unknown() is None
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    async with beside(link.run()):
+        text = await until(link.values_unknown)
+        assert text.startswith("broker 7 has not told its limits")
+        assert text.endswith("kafka-7:9092: no route")
+        is_reachable = True
+        await until(lambda: link.given)
+        assert link.values_unknown() is None
 
 
 async def test_a_broker_is_asked_once_a_connection_whether_anybody_may_write(link):

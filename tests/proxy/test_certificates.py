@@ -13,6 +13,7 @@ import structlog
 
 from tests.kit.client import connect
 from tests.kit.clocks import MovedClock
+from tests.kit.tasks import beside
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.measured import rendered
@@ -62,36 +63,25 @@ def files(certificates, tmp_path):
     return Files(tmp_path, certificates)
 
 
-class Watched:
-    """Certificates that are watched while a block lasts."""
-
-    def __init__(self, config, world=None):
-        self.world = world or World()
-        self.certificates = Certificates(config, self.world.metrics, Clock())
-
-    @property
-    def tls(self):
-        return self.certificates.listeners["default"].current
-
-    async def __aenter__(self):
-        self._task = asyncio.create_task(self.certificates.watch())
-        return self
-
-    async def __aexit__(self, *_):
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+def certificates_of(config, world=None, clock=None):
+    """The certificates of this configuration, or of a listener's section."""
+    config = config_of([f"{HOST}:9092"], config) if isinstance(config, str) else config
+    return Certificates(config, (world or World()).metrics, clock or Clock())
 
 
 @contextlib.asynccontextmanager
 async def watched_front(text, world=None):
-    """A listener of the configuration `text` that is open, before a broker. Its certificates are watched."""
+    """The address of an open listener of the configuration `text` before a broker, and what gives its TLS
+    context. Its certificates are watched."""
     async with echoing_broker() as broker:
         config = config_of([broker], text)
+        watched = certificates_of(config)
+        tls = watched.listeners["default"].current
         async with (
-            Watched(config) as watched,
-            front_of(config, world or World(), tls=watched.tls) as proxy_listener,
+            beside(watched.watch()),
+            front_of(config, world or World(), tls=tls) as proxy_listener,
         ):
-            yield proxy_listener.address, watched
+            yield proxy_listener.address, tls
 
 
 async def shown_by(address, client_tls):
@@ -119,7 +109,7 @@ def everywhere(files, listener):
 
 async def test_a_reload_uses_the_new_files_of_every_section_at_once_and_not_again(certificates, files):
     config = everywhere(files, files.listener())
-    watch = Certificates(config, World().metrics, Clock())
+    watch = certificates_of(config)
     sections = (watch.listeners["default"], watch.upstream, watch.admin)
     before = [section.current() for section in sections]
     files.put(certificates.issue("reloaded"))
@@ -131,8 +121,9 @@ async def test_a_reload_uses_the_new_files_of_every_section_at_once_and_not_agai
 
 @on_both_loops
 async def test_changed_files_of_every_section_are_used(certificates, files):
-    async with Watched(everywhere(files, files.listener())) as watched:
-        sections = [watched.certificates.upstream, watched.certificates.admin]
+    watched = certificates_of(everywhere(files, files.listener()))
+    async with beside(watched.watch()):
+        sections = [watched.upstream, watched.admin]
         before = [each.current() for each in sections]
         files.put(certificates.issue("second"))
         await until(lambda: not {*before} & {each.current() for each in sections})
@@ -141,7 +132,7 @@ async def test_changed_files_of_every_section_are_used(certificates, files):
 def test_a_reload_with_unusable_files_names_all_of_them_and_changes_nothing(certificates, files, tmp_path):
     """Otherwise a part of the configuration would be in force, and `config_reloaded` would be logged."""
     config = everywhere(files, files.listener())
-    watch = Certificates(config, World().metrics, Clock())
+    watch = certificates_of(config)
     sections = (watch.listeners["default"], watch.upstream, watch.admin)
     before = [(each.current(), each.ends) for each in sections]
     absent = tmp_path / "absent.pem"
@@ -162,8 +153,8 @@ def test_a_reload_with_unusable_files_names_all_of_them_and_changes_nothing(cert
 async def test_files_that_cannot_be_used_are_tried_once_and_are_no_trouble_when_others_are_in_use(
     certificates, files
 ):
-    metrics = World().metrics
-    watch = Certificates(config_of([f"{HOST}:9092"], files.listener()), metrics, Clock())
+    world = World()
+    watch = certificates_of(files.listener(), world)
     credentials = watch.listeners["default"]
     series = 'tsproxy_certificates_last_reload_successful{section="listeners.default.tls"}'
     with structlog.testing.capture_logs() as logs:
@@ -174,7 +165,7 @@ async def test_files_that_cannot_be_used_are_tried_once_and_are_no_trouble_when_
             for _ in range(4):
                 await use_changed_files(credentials, Clock())
             watch.log_ends()
-            assert rendered(metrics)[series] == told
+            assert rendered(world.metrics)[series] == told
     assert [line["event"] for line in logs] == ["certificates_not_reloaded", "certificates_reloaded"]
 
 
@@ -182,12 +173,12 @@ async def test_files_that_cannot_be_used_are_tried_once_and_are_no_trouble_when_
 async def test_a_new_certificate_is_shown_to_new_connections_and_the_old_ones_go_on(
     certificates, files, client_tls
 ):
-    async with watched_front(files.listener()) as (address, watched):
+    async with watched_front(files.listener()) as (address, tls):
         client = await connect(address, ssl=client_tls)
         assert await shown_by(address, client_tls) == "first"
-        before = watched.tls()
+        before = tls()
         files.put(certificates.issue("second"))
-        await until(lambda: watched.tls() is not before)
+        await until(lambda: tls() is not before)
 
         assert await shown_by(address, client_tls) == "second"
         assert await client.frame(request(5)) == answer(5)[4:]
@@ -199,14 +190,14 @@ async def test_authorities_that_are_taken_out_are_no_longer_trusted(certificates
     """Adding to a context that is in use could never take an authority out of it."""
     other = CertificateAuthority(tmp_path_factory.mktemp("other"), "somebody else")
     world = World()
-    async with watched_front(files.listener(mutual=True), world) as (address, watched):
+    async with watched_front(files.listener(mutual=True), world) as (address, tls):
         clients = {}
         for name, authority in (("old", certificates), ("new", other)):
             clients[name] = client_context(certificates.certificate, authority.issue(f"client-{name}"))
         assert await ask(address, clients["old"]) == answer(5)
-        before = watched.tls()
+        before = tls()
         files.trust(other)
-        await until(lambda: watched.tls() is not before)
+        await until(lambda: tls() is not before)
 
         assert await ask(address, clients["new"]) == answer(5)
         with pytest.raises((ssl.SSLError, ConnectionError, AssertionError)):
@@ -218,10 +209,11 @@ async def test_authorities_that_are_taken_out_are_no_longer_trusted(certificates
 async def test_files_that_cannot_be_used_leave_the_old_ones_in_use_and_are_told_once(
     certificates, files, broken
 ):
-    config = config_of([f"{HOST}:9092"], files.listener())
+    watched = certificates_of(files.listener())
+    tls = watched.listeners["default"].current
     with structlog.testing.capture_logs() as logs:
-        async with Watched(config) as watched:
-            before = watched.tls()
+        async with beside(watched.watch()):
+            before = tls()
             match broken:
                 case "no PEM":
                     files.certificate.write_text("hello")
@@ -236,26 +228,27 @@ async def test_files_that_cannot_be_used_leave_the_old_ones_in_use_and_are_told_
             [line] = await until(told)
             assert line["log_level"] == "warning"
             assert str(files.certificate) in line["problems"][0]
-            assert watched.tls() is before
+            assert tls() is before
 
             files.put(certificates.issue("mended"))
-            await until(lambda: watched.tls() is not before)
+            await until(lambda: tls() is not before)
             assert len(told()) == 1
 
 
 async def test_an_error_of_ours_in_one_section_does_not_end_the_watch_of_another(
     certificates, files, monkeypatch
 ):
-    async with Watched(everywhere(files, files.listener())) as watched:
+    watched = certificates_of(everywhere(files, files.listener()))
 
-        async def fails():
-            raise RuntimeError("planted")
+    async def fails():
+        raise RuntimeError("planted")
 
-        monkeypatch.setattr(watched.certificates.listeners["default"], "use_changed", fails)
-        before = watched.certificates.admin.current()
-        with structlog.testing.capture_logs() as logs:
+    monkeypatch.setattr(watched.listeners["default"], "use_changed", fails)
+    before = watched.admin.current()
+    with structlog.testing.capture_logs() as logs:
+        async with beside(watched.watch()):
             files.put(certificates.issue("beside"))
-            await until(lambda: watched.certificates.admin.current() is not before)
+            await until(lambda: watched.admin.current() is not before)
     assert {line["error"] for line in logs if line["event"] == "certificates_watch_crashed"} == {
         "RuntimeError"
     }
@@ -263,8 +256,7 @@ async def test_an_error_of_ours_in_one_section_does_not_end_the_watch_of_another
 
 async def test_files_that_are_being_replaced_are_waited_for(certificates, files):
     """A certificate is there before its key: for a moment they do not fit together."""
-    config = config_of([f"{HOST}:9092"], files.listener())
-    credentials = Certificates(config, World().metrics, Clock()).listeners["default"]
+    credentials = certificates_of(files.listener()).listeners["default"]
     second = certificates.issue("second")
     shutil.copy(second.certificate, files.certificate)
     assert await credentials.use_changed() is False
@@ -301,8 +293,7 @@ async def test_files_that_are_read_while_a_reload_names_others_are_not_used(
     when the thread was ready: certificates and configuration are often replaced together."""
     error = ConfigError(Problem("", "tls", "unusable")) if old_are == "unusable" else None
     slow = Slow(monkeypatch, error)
-    config = config_of([f"{HOST}:9092"], files.listener())
-    watch = Certificates(config, World().metrics, Clock())
+    watch = certificates_of(files.listener())
     credentials = watch.listeners["default"]
     files.put(certificates.issue("second"))
     assert await credentials.use_changed() is False
@@ -332,12 +323,14 @@ async def test_a_secret_that_is_mounted_by_links_is_seen_to_change(certificates,
     data = tmp_path / "data"
     data.symlink_to("one")
     listener = f"{{ bind: '127.0.0.1:0', tls: {{ certificate: '{data}/tls.crt', key: '{data}/tls.key' }} }}"
-    async with Watched(config_of([f"{HOST}:9092"], listener)) as watched:
-        before = watched.tls()
+    watched = certificates_of(listener)
+    tls = watched.listeners["default"].current
+    async with beside(watched.watch()):
+        before = tls()
         data.unlink()
         data.symlink_to("two")
 
-        await until(lambda: watched.tls() is not before)
+        await until(lambda: tls() is not before)
 
 
 def ends(world):
@@ -349,7 +342,7 @@ def logged_by(certificates, files, **validity):
     files.put(certificates.issue("ending", **validity))
     world = World()
     with structlog.testing.capture_logs() as logs:
-        watched = Certificates(config_of([f"{HOST}:9092"], files.listener()), world.metrics, Clock())
+        watched = certificates_of(files.listener(), world)
         watched.log_ends()
         watched.log_ends()  # not twice a day
     return logs, ends(world)
@@ -382,7 +375,7 @@ def test_the_end_of_a_certificate_is_logged_at_once_although_its_nearness_was_an
     clock = MovedClock()
     files.put(certificates.issue("ending", starts=-2 * DAY, lasts=2 * DAY + timedelta(hours=1)))
     with structlog.testing.capture_logs() as logs:
-        watched = Certificates(config_of([f"{HOST}:9092"], files.listener()), World().metrics, clock)
+        watched = certificates_of(files.listener(), clock=clock)
         watched.log_ends()
         clock.by_ms = 3_700_000
         watched.log_ends()
@@ -393,7 +386,7 @@ def test_the_end_of_a_certificate_is_logged_at_once_although_its_nearness_was_an
 def test_a_file_that_a_reload_takes_away_is_no_longer_counted(files):
     """The series stayed at its last value, and so did an alert on it."""
     world = World()
-    watched = Certificates(config_of([f"{HOST}:9092"], files.listener(mutual=True)), world.metrics, Clock())
+    watched = certificates_of(files.listener(mutual=True), world)
     watched.log_ends()
     series = 'tsproxy_certificate_expiry_seconds{setting="listeners.default.tls.client_ca"}'
     assert series in rendered(world.metrics)
@@ -409,7 +402,7 @@ async def test_the_end_of_a_new_certificate_is_told_although_that_of_the_old_one
     """Nothing was said of a certificate for a day if a reload of the configuration brought it."""
     files.put(certificates.issue("old", starts=-365 * DAY, lasts=375 * DAY))
     config = config_of([f"{HOST}:9092"], files.listener())
-    watched = Certificates(config, World().metrics, Clock())
+    watched = certificates_of(config)
     with structlog.testing.capture_logs() as logs:
         watched.log_ends()
         files.put(certificates.issue("new", starts=-365 * DAY, lasts=364 * DAY))
@@ -424,12 +417,12 @@ async def test_the_end_of_a_new_certificate_is_told_although_that_of_the_old_one
 
 
 async def test_files_that_stay_unusable_become_an_error_and_a_metric(files):
-    metrics, clock = World().metrics, Clock()
-    watch = Certificates(config_of([f"{HOST}:9092"], files.listener()), metrics, clock)
+    world, clock = World(), Clock()
+    watch = certificates_of(files.listener(), world)
     credentials = watch.listeners["default"]
     series = 'tsproxy_certificates_last_reload_successful{section="listeners.default.tls"}'
     watch.log_ends()
-    assert rendered(metrics)[series] == 1
+    assert rendered(world.metrics)[series] == 1
     now_s = clock.monotonic_ms() / 1000
     with structlog.testing.capture_logs() as logs:
         credentials.problem = Unusable(["not a certificate"], now_s)
@@ -442,4 +435,4 @@ async def test_files_that_stay_unusable_become_an_error_and_a_metric(files):
     assert [(line["event"], line["log_level"]) for line in logs] == [
         ("certificates_still_not_reloaded", "error")
     ]
-    assert rendered(metrics)[series] == 0
+    assert rendered(world.metrics)[series] == 0

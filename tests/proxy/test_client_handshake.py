@@ -11,7 +11,16 @@ import pytest
 from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of, serving
+from tests.proxy.proxy_listeners import (
+    HOST,
+    ask,
+    before_broker,
+    config_of,
+    echoing_broker,
+    facts_of,
+    front_of,
+    serving,
+)
 from tests.proxy.test_proxy_protocol import header, tcp4, tcp6
 from tests.proxy.world import PATIENCE_S, World, until
 from tsproxy.clock import Clock
@@ -224,10 +233,7 @@ async def test_without_a_header_of_the_load_balancer_nobody_is_let_in(listener, 
 
 
 async def test_who_is_trusted_changes_with_a_reload():
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker], FROM_ELSEWHERE), World()) as proxy_listener,
-    ):
+    async with before_broker(FROM_ELSEWHERE) as (proxy_listener, broker):
         proxy_listener.apply(config_of([broker], PROXIED))
         assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
 

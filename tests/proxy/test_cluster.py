@@ -10,6 +10,8 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
+from tests.kit.admin import AUTHORIZER
+from tests.kit.tasks import beside
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster import upstream
@@ -48,13 +50,8 @@ class Learned:
 @contextlib.asynccontextmanager
 async def learning(upstream, tls=None, **options):
     learned = Learned(upstream, tls, **options)
-    task = asyncio.create_task(learned.cluster.run())
-    try:
+    async with beside(learned.cluster.run()):
         yield learned
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError, PermissionDeniedError):
-            await task
 
 
 def upstream_of(kafka, *, sasl=None, tls=None, refresh_ms=30_000):
@@ -140,14 +137,11 @@ async def test_log_append_time_is_learned(kafka, topic):
 
 async def accepts(kafka, topic, drift_ms):
     """Whether the broker itself takes a record that far from its clock."""
-    producer = AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers)
-    await producer.start()
-    try:
-        await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + drift_ms)
-    except InvalidTimestampError:
-        return False
-    finally:
-        await producer.stop()
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        try:
+            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + drift_ms)
+        except InvalidTimestampError:
+            return False
     return True
 
 
@@ -284,10 +278,7 @@ def sasl_of(user, password, mechanism=SaslMechanism.PLAIN):
 @pytest.fixture
 async def guarded(tmp_path):
     """A broker with SASL where `root` may do all and `nobody` nothing."""
-    properties = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:root",
-    }
+    properties = {**AUTHORIZER, "super.users": "User:root"}
     users = {"root": "root-secret", "nobody": "nobody-secret"}
     async with KafkaCluster(security="SASL_PLAINTEXT", users=users, properties=properties) as kafka:
         yield kafka

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.tasks import beside
 from tests.proxy.running import TWO, events, pids, send, series, until_page
 from tests.proxy.test_admin_pages import OneProxy
 from tests.proxy.test_service_manager import Heard
@@ -155,8 +156,6 @@ async def test_the_watchdog_is_not_fed_while_a_worker_hangs(tmp_path):
         asked.append(heard.count("WATCHDOG=1"))
         return len(asked) > 5
 
-    beating = asyncio.create_task(manager.beat(is_alive))
-    await until(lambda: heard.count("WATCHDOG=1"))
-    beating.cancel()
-
+    async with beside(manager.beat(is_alive)):
+        await until(lambda: heard.count("WATCHDOG=1"))
     assert asked[:6] == [0] * 6

@@ -3,16 +3,16 @@
 import gc
 import threading
 import weakref
-from dataclasses import dataclass, field
 
 import pytest
 
+from tests.proxy.test_limits import Connection
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.model.view import SessionLimits
 from tsproxy.proxy.connections import judge_pool as module
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.proxy.limits.admission import Limit
-from tsproxy.proxy.limits.connection_monitor import ConnectionStats, Memory
+from tsproxy.proxy.limits.connection_monitor import Memory
 from tsproxy.session.job import Job, Work
 
 
@@ -182,24 +182,10 @@ def test_once_stopped_nothing_more_is_judged():
 
 
 def test_what_the_judges_still_hold_counts_with_what_connections_hold():
-    closed = []
-
-    @dataclass
-    class Connection:
-        stats: ConnectionStats = field(default_factory=ConnectionStats)
-        was_heard: bool = True
-        held_bytes: int = 600
-
-        def exceeded(self, limit, _):
-            self.held_bytes = 0
-            closed.append(limit)
-
-        __hash__ = object.__hash__
-
-    one = Connection()
+    one = Connection(held_bytes=600, was_heard=True)
     memory = Memory(lambda: [one], 1000)
     memory.count(one)
-    assert not closed
+    assert not one.ended
     memory.beside = lambda: 500
     memory.count(one)
-    assert closed == [Limit.BUFFERED]
+    assert one.ended == [Limit.BUFFERED]

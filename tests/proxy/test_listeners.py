@@ -17,6 +17,7 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import (
     HOST,
     ask,
+    before_broker,
     config_of,
     connections,
     echoing_broker,
@@ -41,10 +42,7 @@ SYSTEM_ALLOWS = int(Path("/proc/sys/net/core/somaxconn").read_text())
 
 @on_both_loops
 async def test_a_port_is_reserved_at_once_and_rejects_until_it_is_opened():
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker]), World(), opens=False) as proxy_listener,
-    ):
+    async with before_broker(opens=False) as (proxy_listener, broker):
         assert proxy_listener.address.port > 0
         assert rejects(proxy_listener.address)
 
@@ -56,7 +54,7 @@ async def test_a_port_is_reserved_at_once_and_rejects_until_it_is_opened():
 
 @on_both_loops
 async def test_a_brokers_port_is_open_before_its_address_is_in_the_view():
-    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+    async with before_broker() as (proxy_listener, broker):
         proxy_listener.apply_facts(facts_of({1: broker, 7: broker}))
 
         assert proxy_listener.endpoints.keys() == {1, 7}
@@ -66,7 +64,7 @@ async def test_a_brokers_port_is_open_before_its_address_is_in_the_view():
 
 @on_both_loops
 async def test_a_brokers_port_leads_to_where_the_broker_is_now():
-    async with echoing_broker() as new, front_of(config_of([new]), World()) as proxy_listener:
+    async with before_broker() as (proxy_listener, new):
         proxy_listener.apply_facts(facts_of({1: Address(HOST, free_ports(1)[0])}))
         before = proxy_listener.endpoints
         assert await ask(Address(HOST, before[1].port)) == b""
@@ -79,7 +77,7 @@ async def test_a_brokers_port_leads_to_where_the_broker_is_now():
 
 @on_both_loops
 async def test_a_broker_that_is_gone_keeps_its_port_says_since_when_and_is_forgotten_with_its_cluster():
-    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+    async with before_broker() as (proxy_listener, broker):
 
         def gone():
             return {
@@ -105,7 +103,7 @@ async def test_a_broker_that_is_gone_keeps_its_port_says_since_when_and_is_forgo
 @on_both_loops
 async def test_a_client_that_vanishes_is_noticed_within_two_minutes():
     """NAT and load balancers forget a silent connection after four minutes or more, without a word."""
-    async with echoing_broker() as broker, front_of(config_of([broker]), World()) as proxy_listener:
+    async with before_broker() as (proxy_listener, broker):
         proxy_listener.apply_facts(facts_of({1: broker}))
         options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE)]
         options += [
@@ -146,7 +144,7 @@ async def test_sessions_can_tell_that_the_rules_have_not_changed():
 async def test_ports_follow_from_node_ids_and_advertised_hosts_from_the_configuration():
     first, *_ = free_ports(1)
     listener = f"{{ bind: '127.0.0.1:0', advertised_host: kafka.test, brokers: {{ ports_from: {first} }} }}"
-    async with echoing_broker() as broker, front_of(config_of([broker], listener), World()) as proxy_listener:
+    async with before_broker(listener) as (proxy_listener, broker):
         proxy_listener.apply_facts(facts_of({0: broker}))
 
         assert proxy_listener.endpoints == {0: Endpoint("kafka.test", first)}
@@ -156,10 +154,7 @@ async def test_ports_follow_from_node_ids_and_advertised_hosts_from_the_configur
 async def test_a_node_beyond_the_range_of_ports_is_not_served_and_told_once():
     listener = "{ bind: '127.0.0.1:0', brokers: { count: 3 } }"
     with structlog.testing.capture_logs() as logs:
-        async with (
-            echoing_broker() as broker,
-            front_of(config_of([broker], listener), World()) as proxy_listener,
-        ):
+        async with before_broker(listener) as (proxy_listener, broker):
             proxy_listener.apply_facts(facts_of({2: broker, 3: broker}))
             proxy_listener.apply_facts(facts_of({2: broker, 3: broker, 1: broker}))
 
@@ -176,10 +171,7 @@ async def test_a_node_whose_port_is_taken_is_served_when_the_port_is_free_again(
         taken.listen()
         port = taken.getsockname()[1]
         listener = f"{{ bind: '127.0.0.1:0', brokers: {{ ports_from: {port - 1}, count: 2 }} }}"
-        async with (
-            echoing_broker() as broker,
-            front_of(config_of([broker], listener), World()) as proxy_listener,
-        ):
+        async with before_broker(listener) as (proxy_listener, broker):
             with structlog.testing.capture_logs() as logs:
                 proxy_listener.apply_facts(facts_of({1: broker}))
             assert proxy_listener.endpoints == {}
@@ -263,7 +255,7 @@ async def test_clients_of_one_address_that_are_turned_away_do_not_keep_others_wa
     """A hundred took 25 turns, and one address may fill the queue again and again."""
     many = 100
     world = World(limits=ProcessLimits(ConnectionLimits(connections_per_address=2), Clock()))
-    async with echoing_broker() as broker, front_of(config_of([broker]), world) as proxy_listener:
+    async with before_broker(world=world) as (proxy_listener, broker):
         proxy_listener.apply_facts(facts_of({1: broker}))
         with contextlib.ExitStack() as ends:
             for _ in range(many):

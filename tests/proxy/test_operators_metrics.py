@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.documents.tables import rows_of
+from tests.kit.tasks import beside
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import file_for, one_process, page, pids, series, until_page
 from tests.proxy.test_reload import replace, text_of
@@ -97,18 +98,16 @@ async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
 @on_both_loops
 async def test_a_step_that_holds_the_loop_is_seen_as_lag():
     lag = LoopLag()
-    running = asyncio.create_task(lag.run())
 
     def late():
         [family] = lag.histogram.collect()
         values = {each.labels.get("le"): each.value for each in family.samples if "_bucket" in each.name}
         return values["+Inf"] - values["0.5"]
 
-    await asyncio.sleep(0)  # it looks at the time
-    time.sleep(1)  # noqa: ASYNC251  # this is what is looked for
-    await until(late)
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    async with beside(lag.run()):
+        await asyncio.sleep(0)  # it looks at the time
+        time.sleep(1)  # noqa: ASYNC251  # this is what is looked for
+        await until(late)
 
 
 def test_of_several_processes_work_and_memory_add_up_and_descriptors_are_those_of_the_worst():

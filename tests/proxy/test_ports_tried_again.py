@@ -13,9 +13,8 @@ from aiokafka import AIOKafkaProducer
 
 from tests.proxy.frames import answer
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, facts_of, front_of
+from tests.proxy.proxy_listeners import HOST, ask, before_broker, facts_of
 from tests.proxy.running import TWO, command, file_for, series, until_page
-from tests.proxy.world import World
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.connections.unserved_endpoints import LOG_EVERY_MS, UnservedEndpoints
 from tsproxy.proxy.ports import FIRST_OUTGOING, ListenError, Port, listen_text
@@ -102,10 +101,7 @@ async def test_a_brokers_port_that_is_busy_at_the_start_ends_the_start(kafka_440
 @on_both_loops
 async def test_all_that_is_not_served_is_tried_each_time_and_told_once_a_minute():
     port = free_ports(5)[0]
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker], served_at(port)), World()) as proxy_listener,
-    ):
+    async with before_broker(served_at(port)) as (proxy_listener, broker):
         unserved = UnservedEndpoints([proxy_listener], lambda: None, lambda: None)
         with outgoing(port + 1), structlog.testing.capture_logs() as logs:
             proxy_listener.apply_facts(facts_of({1: broker, 7: broker}))
@@ -126,10 +122,7 @@ async def test_all_that_is_not_served_is_tried_each_time_and_told_once_a_minute(
 async def test_a_broker_that_left_the_cluster_is_not_missed_where_it_is_not_served():
     """No answer names it, so no client is kept out by it."""
     port = free_ports(5)[0]
-    async with (
-        echoing_broker() as broker,
-        front_of(config_of([broker], served_at(port)), World()) as proxy_listener,
-    ):
+    async with before_broker(served_at(port)) as (proxy_listener, broker):
         with outgoing(port + 1):
             proxy_listener.apply_facts(facts_of({1: broker, 2: broker}))
             assert proxy_listener.unserved.keys() == {1}

@@ -10,6 +10,7 @@ import pytest
 
 from tests.decisions.outcomes import NOON_MS, rejected
 from tests.kit.clocks import BEGIN_MS, HandClock
+from tests.kit.tasks import beside
 from tests.proxy.decision_log.logs import files_in
 from tests.proxy.measured import ACCEPTED, TOTALS, rendered
 from tests.proxy.world import until
@@ -104,10 +105,8 @@ async def test_a_heartbeat_follows_the_totals_of_its_interval(tmp_path):
     kept = [TOTALS]
     life = Life(tmp_path, ACCEPTED.now_ms // 1000 * 1000 + 999, lambda: [kept.pop() for _ in kept])
     life.clock.ms += MINUTE_MS
-    ticking = asyncio.create_task(life.recorder.tick())
-    await until(lambda: not kept)  # the tick is due after a millisecond
-    ticking.cancel()
-
+    async with beside(life.recorder.tick()):
+        await until(lambda: not kept)  # the tick is due after a millisecond
     events = [line["event"] for line in await life.lines()]
     assert events.index("counters") < events.index("heartbeat")
 

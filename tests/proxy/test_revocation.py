@@ -13,11 +13,9 @@ from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import ask, config_of, echoing_broker, front_of
 from tests.proxy.running import HOST
-from tests.proxy.test_certificates import Watched, impatient, watched_front  # noqa: F401  # a fixture
+from tests.proxy.test_certificates import certificates_of, impatient, watched_front  # noqa: F401  # a fixture
 from tests.proxy.world import World, until
-from tsproxy.clock import Clock
 from tsproxy.config import ConfigError
-from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import client_context
 from tsproxy.tls.x509 import read_crls
@@ -59,11 +57,11 @@ async def is_let_in(address, context):
 async def test_a_client_is_let_in_until_the_list_has_its_certificate_and_others_stay(certificates, crl):
     good, bad = client(certificates, "kept"), client(certificates, "revoked")
     world = World()
-    async with watched_front(listener(certificates, crl), world) as (address, watched):
+    async with watched_front(listener(certificates, crl), world) as (address, tls):
         assert await is_let_in(address, bad[1])
-        before = watched.tls()
+        before = tls()
         crl.write_bytes(certificates.revocations(bad[0]))
-        await until(lambda: watched.tls() is not before)
+        await until(lambda: tls() is not before)
 
         assert not await is_let_in(address, bad[1])
         assert await is_let_in(address, good[1])
@@ -80,9 +78,9 @@ async def test_a_list_that_is_out_of_date_lets_nobody_in_and_says_so(certificate
     async with echoing_broker() as broker:
         config = config_of([broker], listener(certificates, crl))
         with structlog.testing.capture_logs() as logs:
-            watched = Watched(config, world)
-            watched.certificates.log_ends()
-        async with front_of(config, world, tls=watched.tls) as proxy_listener:
+            watched = certificates_of(config, world)
+            watched.log_ends()
+        async with front_of(config, world, tls=watched.listeners["default"].current) as proxy_listener:
             assert not await is_let_in(proxy_listener.address, context)
             [line] = await until(lambda: world.logged.of("tls_handshake_failed"))
             assert "CRL has expired" in line["error"]
@@ -116,11 +114,11 @@ async def test_a_connection_of_a_client_that_is_revoked_later_stays_open_until_i
 ):
     identity, context = client(certificates, "connected")
     world = World()
-    async with watched_front(listener(certificates, crl), world) as (address, watched):
+    async with watched_front(listener(certificates, crl), world) as (address, tls):
         connected = await connect(address, ssl=context)
-        before = watched.tls()
+        before = tls()
         crl.write_bytes(certificates.revocations(identity))
-        await until(lambda: watched.tls() is not before)
+        await until(lambda: tls() is not before)
         assert not await is_let_in(address, context)
 
         assert await connected.frame(request(5)) == answer(5)[4:]
@@ -156,12 +154,12 @@ async def test_the_authorities_above_the_clients_own_are_not_looked_up(certifica
         contexts[name] = client_context(certificates.certificate, identity)
         crl.write_bytes(below.revocations(identity))
     text = listener(certificates, crl).replace(str(certificates.certificate), str(tmp_path / "both.pem"))
-    async with watched_front(text) as (address, watched):
+    async with watched_front(text) as (address, tls):
         assert await is_let_in(address, contexts["kept"])
         assert not await is_let_in(address, contexts["revoked"])
-        before = watched.tls()
+        before = tls()
         crl.write_bytes(below.revocations() + above.revocations(below))
-        await until(lambda: watched.tls() is not before)
+        await until(lambda: tls() is not before)
         assert await is_let_in(address, contexts["kept"])
 
 
@@ -176,7 +174,7 @@ def test_a_file_that_is_no_list_of_revocations_is_a_mistake(certificates, crl, c
     }
     crl.write_bytes(texts[content])
     with pytest.raises(ConfigError, match=rf"tls.client_crl: {crl} must be a PEM file with lists of revoked"):
-        Certificates(config_of([f"{HOST}:9"], listener(certificates, crl)), World().metrics, Clock())
+        certificates_of(listener(certificates, crl))
 
 
 def test_a_list_says_whose_it_is_and_how_long_it_holds(tmp_path_factory):
@@ -191,9 +189,8 @@ def test_a_list_says_whose_it_is_and_how_long_it_holds(tmp_path_factory):
 
 async def test_a_list_that_ends_soon_is_told_as_a_list(certificates, crl):
     crl.write_bytes(certificates.revocations(starts=-10 * DAY, lasts=11 * DAY))
-    config = config_of([f"{HOST}:9092"], listener(certificates, crl))
     with structlog.testing.capture_logs() as logs:
-        Certificates(config, World().metrics, Clock()).log_ends()
+        certificates_of(listener(certificates, crl)).log_ends()
     [told] = [line for line in logs if line.get("setting", "").endswith("client_crl")]
     assert (told["event"], told["hours_left"]) == ("revocations_end_soon", 23)
 

@@ -11,6 +11,7 @@ import structlog
 
 from tests.config.files import config_of
 from tests.kit.clocks import MovedClock
+from tests.kit.tasks import beside
 from tests.proxy.running import file_for
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -25,22 +26,11 @@ from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
 
-@asynccontextmanager
-async def conversing(cluster):
-    task = asyncio.create_task(cluster.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-
-
 async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minutes():
     clock = MovedClock()
     upstream = Upstream((Address("127.0.0.1", free_ports(1)[0]),), refresh_ms=30_000)
     with structlog.testing.capture_logs() as logs:
-        async with conversing(Cluster(upstream, None, clock, lambda _: None)):
+        async with beside(Cluster(upstream, None, clock, lambda _: None).run()):
             await until(lambda: logs)
             clock.passed_ms += AGAIN_MS
             await until(lambda: len(logs) == 2)
@@ -59,7 +49,7 @@ async def test_a_first_server_that_accepts_and_never_answers_has_a_line_before_t
     node, told = kafka_391.node(1), []
     with socket.create_server(("127.0.0.1", 0)) as silent, structlog.testing.capture_logs() as logs:
         servers = (Address(*silent.getsockname()), Address(node.host, node.port))
-        async with conversing(Cluster(Upstream(servers), None, Clock(), told.append)):
+        async with beside(Cluster(Upstream(servers), None, Clock(), told.append).run()):
             [line] = await until(lambda: logs)
             assert (line["event"], told) == ("upstream_unreachable", [])
             assert line["error"] == f"{servers[0]}: no answer for 2 s so far"
@@ -105,7 +95,7 @@ async def test_another_cluster_at_the_same_address_drops_what_was_known_of_the_f
     with structlog.testing.capture_logs() as logs:
         async with switch(target) as (address, ends):
             cluster = Cluster(Upstream((address,)), None, clock, told.append)
-            async with conversing(cluster):
+            async with beside(cluster.run()):
                 await until(lambda: told and topic in told[-1].topics)
                 former = told[-1]
                 target[0] = other
@@ -130,7 +120,7 @@ async def test_a_controllers_port_is_called_what_it_is(kafka):
     node = kafka.node(1)
     upstream = Upstream((Address(node.host, node.controller_port),), refresh_ms=30_000)
     with structlog.testing.capture_logs() as logs:
-        async with conversing(Cluster(upstream, None, Clock(), lambda _: None)):
+        async with beside(Cluster(upstream, None, Clock(), lambda _: None).run()):
             await until(lambda: logs)
     assert logs[0]["event"] == "upstream_unreachable"
     assert "that is a controller's port" in logs[0]["error"]
@@ -150,7 +140,7 @@ async def test_a_proxy_that_is_its_own_upstream_is_told_so():
     config = listening(free_ports(1)[0])
     cluster = Cluster(config.upstream, None, Clock(), lambda _: None, listeners=config.listeners)
     with structlog.testing.capture_logs() as logs:
-        async with conversing(cluster):
+        async with beside(cluster.run()):
             await until(lambda: logs)
     assert "this proxy's own listener 'public'" in logs[0]["error"]
 
@@ -167,7 +157,7 @@ async def test_an_empty_list_of_brokers_is_told_of_and_asked_for_again(kafka_440
     monkeypatch.setattr(AdminConnection, "cluster", cluster)
     upstream = Upstream((Address(node.host, node.port),), refresh_ms=30_000)
     with structlog.testing.capture_logs() as logs:
-        async with conversing(Cluster(upstream, None, Clock(), told.append)):
+        async with beside(Cluster(upstream, None, Clock(), told.append).run()):
             await until(lambda: told)
     (line,) = [line for line in logs if line["event"] == "broker_list_empty"]
     assert line["broker"] == f"{node.host}:{node.port}"
@@ -183,7 +173,7 @@ async def test_an_upstream_that_names_brokers_as_the_proxy_does_is_told_of(kafka
     told = []
     cluster = Cluster(upstream, None, Clock(), told.append, listeners=config.listeners)
     with structlog.testing.capture_logs() as logs:
-        async with conversing(cluster):
+        async with beside(cluster.run()):
             await until(lambda: told)
     (line,) = [line for line in logs if line["event"] == "upstream_may_be_proxy"]
     assert (line["listener"], line["brokers"]) == ("public", {"1": f"{node.host}:{node.port}"})
@@ -239,7 +229,7 @@ async def test_a_broker_that_ends_each_connection_at_once_is_not_connected_witho
     server = await asyncio.start_server(relayed, "127.0.0.1", 0)
     upstream = Upstream((Address(*server.sockets[0].getsockname()),), refresh_ms=3_600_000)
     cluster = Cluster(upstream, None, Clock(), lambda _: None, reads_limits=False)
-    async with conversing(cluster):
+    async with beside(cluster.run()):
         await until(lambda: len(taken) == 6)
     server.close()
     pauses_s = [later - sooner for sooner, later in pairwise(taken[::2])]

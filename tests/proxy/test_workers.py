@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from tests.full_only import variations
 from tests.kit.client import connections
+from tests.kit.tasks import beside
 from tests.kit.topics import values_of
 from tests.planted import traces
 from tests.processes import is_alive
@@ -279,11 +280,8 @@ async def test_a_worker_says_that_it_has_heard_an_order_before_it_answers(channe
     """A report may take long on a machine that is overloaded. No worker is killed for that."""
     supervisor, channel = channels
     supervisor.send({"order": "report", "id": 1})
-    obeying = asyncio.create_task(_obey(channel, Slow()))
-    async with asyncio.timeout(30):
+    async with beside(_obey(channel, Slow())), asyncio.timeout(30):
         assert await anext(supervisor.lines()) == {"event": "heard"}
-    obeying.cancel()
-    await asyncio.gather(obeying, return_exceptions=True)
 
 
 class NoMemory:

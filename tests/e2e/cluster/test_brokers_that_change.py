@@ -81,24 +81,16 @@ async def starts_on_another_port(kafka, node_id):
 
 async def produces_and_consumes(proxy, topic):
     """Every partition takes a record, so every leader is reached, and gives it back."""
-    producer = AIOKafkaProducer(
+    async with AIOKafkaProducer(
         bootstrap_servers=proxy.bootstrap_servers, acks="all", metadata_max_age_ms=500
-    )
-    await producer.start()
-    try:
+    ) as producer:
         for partition in range(6):
             await producer.send_and_wait(topic, str(partition).encode(), partition=partition)
-    finally:
-        await producer.stop()
-    consumer = AIOKafkaConsumer(
+    async with AIOKafkaConsumer(
         topic, bootstrap_servers=proxy.bootstrap_servers, auto_offset_reset="earliest"
-    )
-    await consumer.start()
-    try:
+    ) as consumer:
         async with asyncio.timeout(120):
             values = {(await consumer.getone()).value for _ in range(6)}
-    finally:
-        await consumer.stop()
     assert values == {str(n).encode() for n in range(6)}
 
 
@@ -108,17 +100,11 @@ async def test_a_broker_without_a_port_is_left_out_and_the_others_serve(three_br
     await kafka.create_topic(topic, partitions=6, replication=1)
     zero_to_two = "brokers: { ports_from: 0, count: 3 }"
     config = file_for(kafka, tmp_path, f"{{ bind: '127.0.0.1:0', {zero_to_two} }}")
-    admin = AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)
-    await admin.start()
-    direct = await partitions_of(admin, topic)
-    await admin.close()
+    direct = await partitions_of(kafka, topic)
     async with RunningProxy(config=config) as proxy:
         assert (await told(proxy.bootstrap_servers)).keys() == {1, 2}
 
-        admin = AIOKafkaAdminClient(bootstrap_servers=proxy.bootstrap_servers)
-        await admin.start()
-        described = await partitions_of(admin, topic)
-        await admin.close()
+        described = await partitions_of(proxy, topic)
         led_by_3 = {number for number, (_, leader) in direct.items() if leader == 3}
         assert len(led_by_3) == 2
         assert described == {n: (5, -1) if n in led_by_3 else direct[n] for n in direct}
@@ -132,9 +118,12 @@ async def test_a_broker_without_a_port_is_left_out_and_the_others_serve(three_br
         assert "the 3 from 0 to 2" in text
 
 
-async def partitions_of(admin, topic):
+async def partitions_of(servers, topic):
     """Partition -> (error code, leader), as Metadata has them."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers.bootstrap_servers)
+    await admin.start()
     [described] = await admin.describe_topics([topic])
+    await admin.close()
     return {each["partition"]: (each["error_code"], each["leader"]) for each in described["partitions"]}
 
 

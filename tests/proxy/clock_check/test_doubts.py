@@ -1,6 +1,7 @@
 """Evidence against the proxy's clock for which nothing is written: the kernel's and the brokers'."""
 
 import asyncio
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,8 +9,10 @@ import pytest
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from tests.attacks.kept import proxy_in_this_process
 from tests.config.files import SMALLEST, config_of
 from tests.kit.clocks import HandClock, MovedClock
+from tests.kit.tasks import beside
 from tests.proxy.clock_check.test_offsets import Sane
 from tests.proxy.measured import rendered
 from tests.proxy.world import until
@@ -22,7 +25,6 @@ from tsproxy.proxy.clock_check.monitor import TOLD_BEFORE_MS, UNCONFIRMED_MS
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.clock_check.stamps import Look, Newest
 from tsproxy.proxy.clock_check.system_clock import meaning
-from tsproxy.proxy.server import Proxy
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -247,14 +249,13 @@ async def test_a_step_asks_the_brokers_at_once(monkeypatch):
     listened.monitor._listens_left = 0
     queries = []
     listened.meanwhile = lambda: queries.append(clock.monotonic_ms())
-    task = asyncio.create_task(listened.monitor._listen())
-    await until(lambda: len(queries) == 2)
-    await asyncio.sleep(1.5)
-    assert len(queries) == 2
-    clock.by_ms = HOUR_MS
-    assert listened.monitor._has_stepped()
-    await until(lambda: len(queries) == 4)
-    task.cancel()
+    async with beside(listened.monitor._listen()):
+        await until(lambda: len(queries) == 2)
+        await asyncio.sleep(1.5)
+        assert len(queries) == 2
+        clock.by_ms = HOUR_MS
+        assert listened.monitor._has_stepped()
+        await until(lambda: len(queries) == 4)
 
 
 def test_a_step_while_a_brokers_time_is_known_raises_no_doubt():
@@ -369,23 +370,18 @@ async def test_a_clock_that_is_off_stays_suspected_while_brokers_write_nothing(m
 async def committing(kafka, topic):
     """A group that commits again and again: its coordinator writes each time, by its own clock."""
     partition = TopicPartition(topic, 0)
-    consumer = AIOKafkaConsumer(
+    async with AIOKafkaConsumer(
         bootstrap_servers=kafka.bootstrap_servers, group_id=topic, enable_auto_commit=False
-    )
-    await consumer.start()
-    try:
+    ) as consumer:
         consumer.assign([partition])
-        for offset in range(1_000_000):
+        for offset in count():
             await consumer.commit({partition: offset})
             await asyncio.sleep(0.2)
-    finally:
-        await consumer.stop()
 
 
 PROXY = """\
 upstream: {{ bootstrap_servers: ['{servers}'] }}
 listeners: [{{ bind: 127.0.0.1:0 }}]
-admin: {{ bind: off }}
 decisions: {{ directory: '{folder}' }}
 clock: {{ when_beyond: {when_beyond} }}
 """
@@ -396,21 +392,13 @@ async def until_suspected(kafka, topic, folder, by_ms, when_beyond):
     await kafka.create_topic(topic)
     clock = MovedClock(by_ms=by_ms)
     text = PROXY.format(servers=kafka.bootstrap_servers, folder=folder, when_beyond=when_beyond)
-    proxy = Proxy(config_of(text), clock, lambda *_: None)
-    group = asyncio.create_task(committing(kafka, topic))
     with structlog.testing.capture_logs() as logs:
-        running = asyncio.create_task(proxy.run())
-        try:
+        async with beside(committing(kafka, topic)), proxy_in_this_process(text, clock=clock) as proxy:
             await until(lambda: "brokers" in logged_by(logs))
             is_suspended, texts = proxy._sanity.is_suspended, proxy._sanity.warnings()
             shown = rendered(proxy.metrics)
             clock.by_ms = 0
             await until(lambda: "brokers" in logged_by(logs, "clock_suspicion_ended"))
-        finally:
-            group.cancel()
-            proxy.stop()
-            await running
-            await asyncio.gather(group, return_exceptions=True)
     return is_suspended, texts, shown
 
 
@@ -440,13 +428,7 @@ async def test_a_clock_that_is_right_is_not_suspected_by_them(kafka_440, topic):
     )
     cluster = Cluster(config.upstream, None, Clock(), lambda _: None)
     sane = Sane(config, Clock(), connections=cluster.connections, stamped_topics=cluster.stamped_topics)
-    tasks = [asyncio.create_task(cluster.run()), asyncio.create_task(committing(kafka_440, topic))]
-    try:
-        async with sane.running():
-            await until(lambda: sane.monitor.offsets)
-            assert abs(sane.monitor.offsets[1].ms) <= sane.monitor.offsets[1].error_ms + 250
-            assert sane.monitor.warnings() == []
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async with beside(cluster.run(), committing(kafka_440, topic)), sane.running():
+        await until(lambda: sane.monitor.offsets)
+        assert abs(sane.monitor.offsets[1].ms) <= sane.monitor.offsets[1].error_ms + 250
+        assert sane.monitor.warnings() == []

@@ -10,6 +10,7 @@ import pytest
 from tests.attacks.kept import proxy_in_this_process
 from tests.e2e.test_policy import BAD, HOUR_MS, OK, sent
 from tests.kit.clocks import MovedClock
+from tests.kit.tasks import beside
 from tests.kit.topics import records_of
 from tests.proxy.clock_check.test_doubts import committing
 from tests.proxy.clock_check.test_offsets import APPEND_TIME
@@ -106,13 +107,11 @@ async def stepping(kafka, topic, folder, begins="+0"):
     clock, file = folder / "clock", folder / "tsproxy.yaml"
     clock.write_text(f"{begins}\n")
     file.write_text(STEPPING.format(servers=kafka.bootstrap_servers, topic=topic, folder=folder))
-    group = asyncio.create_task(committing(kafka, f"{topic}-committed"))
-    try:
-        async with RunningProxy(config=file, environment=faked_by(clock)) as proxy:
-            yield Stepping(proxy, clock, topic)
-    finally:
-        group.cancel()
-        await asyncio.gather(group, return_exceptions=True)
+    async with (
+        beside(committing(kafka, f"{topic}-committed")),
+        RunningProxy(config=file, environment=faked_by(clock)) as proxy,
+    ):
+        yield Stepping(proxy, clock, topic)
 
 
 @needs_faketime

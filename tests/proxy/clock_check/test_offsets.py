@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.config.files import SMALLEST, config_of
 from tests.kit.clocks import HandClock, MovedClock
+from tests.kit.tasks import beside
 from tests.proxy.measured import rendered
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -42,14 +43,8 @@ class Sane:
         )
         self.metrics.add(self.monitor)
 
-    @asynccontextmanager
-    async def running(self):
-        task = asyncio.create_task(self.monitor.run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+    def running(self):
+        return beside(self.monitor.run())
 
 
 async def test_a_topic_that_keeps_the_times_it_is_sent_measures_nothing_and_that_is_told(kafka_440, topic):
