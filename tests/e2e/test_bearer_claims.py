@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from tests.e2e.issuer import BEARER, Issuer, validated
 from tests.e2e.principals import allow, names
-from tests.kit.admin import AUTHORIZER
+from tests.kit.admin import AUTHORIZER, own_login
 from tests.kit.client import connect, produced
 from tests.proxy.world import until
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -93,13 +93,8 @@ async def test_by_another_claim_than_the_brokers_the_name_would_be_anothers(kafk
 
 
 async def test_the_configured_claim_is_the_one_of_rules_and_log(kafka):
-    settings = {
-        "upstream.admin.sasl.mechanism": "SCRAM-SHA-512",
-        "upstream.admin.sasl.username": "proxy",
-        "upstream.admin.sasl.password": USERS["proxy"],
-        "upstream.bearer_claim": "client_id",
-        "policy.limits_from": "config",
-    }
+    more = {"upstream.bearer_claim": "client_id", "policy.limits_from": "config"}
+    settings = own_login("SCRAM-SHA-512", "proxy", USERS["proxy"], **more)
     async with (
         RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy,
         await connect(proxy.bootstrap_servers) as client,

@@ -1,14 +1,15 @@
 """Addresses of brokers and controllers in answers: the proxy tells them to clients only if it is to.
 
 DescribeQuorum v2 names the controllers' addresses (KIP-853). A broker that rejects a change of its listeners
-quotes them in its text.
+quotes them in its text. They stand in its configuration as plain strings.
 """
 
 import struct
 
 import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from tests.attacks.attacker import answer_to, port_of
+from tests.attacks.attacker import HOST, answer_to, port_of
 from tests.full_only import BOTH_BROKERS
 from tests.proxy.running import file_for
 from tests.session.messages import request
@@ -45,6 +46,20 @@ async def test_controllers_keep_their_ids_and_have_no_listeners(ports):
     assert listeners_of(masked) == dict.fromkeys(listeners_of(direct), ())
     assert [topic.partitions[0].leader_id for topic in masked.topics] == [1]
     assert listeners_of(shown) == listeners_of(direct)
+
+
+async def test_a_brokers_configuration_does_not_tell_its_addresses(kafka, ports):
+    def listeners(port):
+        broker = ConfigResource(ResourceType.BROKER, "1")
+        admin = AdminClient({"bootstrap.servers": f"{HOST}:{port}"})
+        answered = admin.describe_configs([broker])[broker].result(30)
+        assert answered["message.max.bytes"].value is not None
+        return {name: entry.value for name, entry in answered.items() if name.endswith("listeners")}
+
+    direct, masked, shown = map(listeners, ports)
+    assert kafka.bootstrap_servers in direct["advertised.listeners"]
+    assert masked == dict.fromkeys(direct)
+    assert shown == direct
 
 
 def text(value):

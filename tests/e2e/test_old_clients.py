@@ -9,21 +9,15 @@ from contextlib import nullcontext
 import pytest
 
 from rigs.differential.message_sets import Message, write_message
-from tests.full_only import brokers
 from tests.kit.client import connect
 from tests.proxy.running import page
-from tests.session.messages import API_VERSIONS, METADATA, produce, request
+from tests.session.messages import API_VERSIONS, METADATA, produce
 from tsproxy.testing.proxy import RunningProxy
 
 NO_TOPICS = struct.pack(">i", 0)
 SOFTWARE = b"\x05libx\x041.2"
 KIP_1242 = b"\x00" + b"\xff\xff\xff\xff"  # no cluster, no node: a bootstrap connection
 UNSUPPORTED_VERSION = 35
-
-
-@pytest.fixture(params=brokers("test_versions_offered.py asks 3.9.1 as well"))
-def kafka(request):
-    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
@@ -59,18 +53,6 @@ async def test_versions_are_found_from_the_top_down(kafka, proxy):
             assert (error_code, offers) == (UNSUPPORTED_VERSION, {API_VERSIONS: (0, newest)})
         answer = await client.ask(API_VERSIONS, tried[-1], bodies[tried[-1]])
     assert answer[:2] == b"\x00\x00"
-
-
-async def test_requests_that_come_before_the_broker_is_connected_are_answered_in_order(proxy):
-    """Three at once, with the first byte that the connection carries."""
-    async with await connect(proxy.bootstrap_servers) as client:
-        hurried = [
-            request(API_VERSIONS, 0, correlation_id=1),
-            request(METADATA, 1, NO_TOPICS, correlation_id=2),
-            request(API_VERSIONS, 0, correlation_id=3),
-        ]
-        answers = [await client.frame(b"".join(hurried)), await client.frame(b""), await client.frame(b"")]
-    assert [struct.unpack_from(">i", answer)[0] for answer in answers] == [1, 2, 3]
 
 
 async def test_a_client_whose_versions_kafka_4_does_not_take_is_named_before_and_after_the_upgrade(

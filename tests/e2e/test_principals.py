@@ -22,7 +22,7 @@ from tests.e2e.principals import (
     names,
 )
 from tests.e2e.test_policy import EXAMPLES
-from tests.kit.admin import AUTHORIZER, set_password
+from tests.kit.admin import AUTHORIZER, UNSECURED_TOKENS, set_password
 from tests.kit.client import connect, plain, produced, scram, scram_first, scram_signed, unsecured_token
 from tests.proxy.running import file_for
 from tests.proxy.world import until
@@ -58,9 +58,7 @@ PROPERTIES = {
     "super.users": "User:proxy",
     "connection.failed.authentication.delay.ms": "0",
     f"{LISTENER}.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
-    f"{LISTENER}.oauthbearer.sasl.jaas.config": (
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
-    ),
+    **UNSECURED_TOKENS,
     **{
         f"{LISTENER}.{mechanism}.connections.max.reauth.ms": "600000"
         for mechanism in ("scram-sha-256", "scram-sha-512", "oauthbearer", "plain")

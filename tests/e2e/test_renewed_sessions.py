@@ -10,6 +10,7 @@ import pytest
 
 from rigs.chaos.producers import JavaClient, LibrdkafkaClient, Told
 from tests.e2e.principals import delegation_token
+from tests.kit.admin import UNSECURED_TOKENS, own_login
 from tests.kit.client import connect, scram
 from tests.kit.topics import values_of
 from tests.proxy.running import series
@@ -28,19 +29,12 @@ SCRAM, BEARER = "SCRAM-SHA-512", "OAUTHBEARER"
 USERS = {"alice": "password-of-alice", "proxy": "password-of-the-proxy"}
 PROPERTIES = {
     f"{LISTENER}.sasl.enabled.mechanisms": f"PLAIN,{SCRAM},{BEARER}",
-    f"{LISTENER}.oauthbearer.sasl.jaas.config": (
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
-    ),
+    **UNSECURED_TOKENS,
     "delegation.token.secret.key": "a-key-of-the-brokers",
     **{
         f"{LISTENER}.{name}.connections.max.reauth.ms": str(LIFETIME_MS)
         for name in (SCRAM.lower(), BEARER.lower())
     },
-}
-ADMIN = {
-    "upstream.admin.sasl.mechanism": SCRAM,
-    "upstream.admin.sasl.username": "proxy",
-    "upstream.admin.sasl.password": USERS["proxy"],
 }
 RATE = {"batch": 50, "pause_s": 0.05}
 OF_SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
@@ -69,7 +63,7 @@ async def test_sessions_are_renewed_while_requests_are_under_way():
     """Each record is stored once and in order, none that is too far ahead, and no connection ends."""
     async with (
         KafkaCluster(security="SASL_PLAINTEXT", users=USERS, properties=PROPERTIES) as kafka,
-        RunningProxy(kafka.bootstrap_servers, settings=ADMIN) as proxy,
+        RunningProxy(kafka.bootstrap_servers, settings=own_login(SCRAM, "proxy", USERS["proxy"])) as proxy,
     ):
         token_id, token = await token_of_alice(proxy)
         servers = proxy.bootstrap_servers

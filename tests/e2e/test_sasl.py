@@ -20,6 +20,7 @@ from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import InvalidTimestampError
 
 from tests.attacks.attacker import port_of
+from tests.kit.admin import UNSECURED_TOKENS, own_login
 from tests.kit.client import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
 from tests.proxy.running import file_for, page
@@ -47,17 +48,11 @@ LIFETIME_MS = 6000
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 OAUTH = {
     f"{LISTENER}.sasl.enabled.mechanisms": ",".join(MECHANISMS),
-    f"{LISTENER}.oauthbearer.sasl.jaas.config": (
-        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
-    ),
+    **UNSECURED_TOKENS,
     f"{LISTENER}.oauthbearer.connections.max.reauth.ms": str(LIFETIME_MS),
     f"{LISTENER}.plain.connections.max.reauth.ms": "600000",
 }
-ADMIN = {
-    "upstream.admin.sasl.mechanism": "SCRAM-SHA-512",
-    "upstream.admin.sasl.username": "proxy",
-    "upstream.admin.sasl.password": "${PROXY_PASSWORD}",
-}
+ADMIN = own_login("SCRAM-SHA-512", "proxy", "${PROXY_PASSWORD}")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.4.0", "3.9.1"] if FULL else ["4.4.0"])
@@ -233,27 +228,6 @@ async def test_a_renewal_that_fails_is_told_and_one_that_works_is_not(proxy):
     assert (await client.handshake("PLAIN"))[0] == 0
     assert (await client.authenticate(wrong_exchange_of("PLAIN")))[0] == 58
     await is_told(proxy, client, "PLAIN", REJECTED)
-
-
-async def test_a_bearer_that_goes_without_asking_for_the_error_is_told(proxy):
-    async with await connect(proxy.bootstrap_servers) as client:
-        assert (await client.handshake("OAUTHBEARER"))[0] == 0
-
-        async def gives_up():
-            yield b"n,,\x01auth=Bearer " + unsecured_token("alice", lasts_s=-60) + b"\x01\x01"
-
-        assert (await client.authenticate(gives_up()))[0] == 0  # RFC 7628: a text says why, and no error code
-    await is_told(proxy, client, "OAUTHBEARER", "the broker rejected the token")
-
-
-async def test_a_storm_of_failed_logins_is_counted_whole_and_told_in_part(proxy):
-    """Ten lines for an address, as of all that clients do."""
-    for _ in range(15):
-        async with await connect(proxy.bootstrap_servers) as client:
-            assert (await client.handshake("NONE"))[0] == 33
-            assert await client.is_closed()
-    await are_counted(proxy, "tsproxy_sasl_failures", {"other": 15.0})
-    assert 10 <= len([line for line in proxy.log if line["event"] == "sasl_failed"]) < 15
 
 
 async def test_a_session_is_renewed_on_its_connection_and_ends_where_it_is_not(kafka, proxy):

@@ -8,7 +8,6 @@ from confluent_kafka import Producer
 
 from tests.attacks.attacker import metric
 from tests.e2e.reported import report_on
-from tests.full_only import brokers
 from tests.proxy.running import page
 from tsproxy.cli import main
 from tsproxy.clock import Clock
@@ -16,11 +15,6 @@ from tsproxy.testing.proxy import RunningProxy
 
 RECORDS = 500
 COUNTED = 'tsproxy_candidate_bad_records_total{reason="too_old",unit="seconds"}'
-
-
-@pytest.fixture(params=brokers("3.9.1 has the same default for old records"))
-def kafka(request):
-    return request.getfixturevalue(request.param)
 
 
 def send(servers, topic, timestamps, client_id):

@@ -18,7 +18,7 @@ from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Re
 from tests.attacks.attacker import metric, port_of
 from tests.e2e.test_versions_offered import offered
 from tests.full_only import IS_FULL
-from tests.kit.admin import ANY, AUTHORIZER, DENY, grant, right, take_back
+from tests.kit.admin import ANY, AUTHORIZER, DENY, grant, own_login, right, take_back
 from tests.kit.client import connect, plain, produced
 from tests.proxy.running import EVERY_SECOND, events, file_for, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
@@ -32,12 +32,7 @@ from tsproxy.testing.proxy import RunningProxy
 pytestmark = pytest.mark.broker
 
 USERS = {"root": "root-secret", "proxy": "proxy-secret", "till": "till-secret", "eve": "eve-secret"}
-OWN_LOGIN = {
-    "upstream.admin.sasl.mechanism": "PLAIN",
-    "upstream.admin.sasl.username": "proxy",
-    "upstream.admin.sasl.password": USERS["proxy"],
-    "upstream.admin.refresh": "1s",
-}
+OWN_LOGIN = own_login("PLAIN", "proxy", USERS["proxy"], **{"upstream.admin.refresh": "1s"})
 WITHOUT_RETRIES = {"retries": "0", "enable.idempotence": "false"}
 STARTS = 3 if IS_FULL else 2
 

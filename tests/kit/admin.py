@@ -16,6 +16,12 @@ from confluent_kafka.admin import (
 )
 
 AUTHORIZER = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
+UNSECURED_TOKENS = {
+    "listener.name.clients.oauthbearer.sasl.jaas.config": (
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+    )
+}
+"""The validator that takes tokens without a signature."""
 ALLOW, DENY = AclPermissionType.ALLOW, AclPermissionType.DENY
 LITERAL = ResourcePatternType.LITERAL
 ANY = ("*", LITERAL)
@@ -29,6 +35,12 @@ def internal(kafka):
     """The address for administration, which needs no login."""
     node = kafka.node(kafka.node_ids[0])
     return f"{node.host}:{node.internal_port}"
+
+
+def own_login(mechanism, user, password, **more):
+    """Settings by which the proxy's own connection logs in as this user."""
+    login = {"mechanism": mechanism, "username": user, "password": password}
+    return {f"upstream.admin.sasl.{name}": value for name, value in login.items()} | more
 
 
 def right(operation, pattern, permission=ALLOW, user="proxy", kind=ResourceType.TOPIC):
