@@ -187,11 +187,6 @@ def test_few_topics_show_all_that_a_broker_gives_to_any(owns):
         assert set(CONFIG_NAMES) - dict(own).keys() <= shown
 
 
-def test_what_kafka_does_not_document_is_an_error():
-    with pytest.raises(ValueError, match=r".+"):
-        together((), gives({TYPE: "Sometimes"}), {})
-
-
 def test_a_broker_that_was_asked_about_other_topics_alone_has_not_told_what_it_gives_to_this_one():
     """Else a default of ours would hold as if the broker had told it, and reject what a leader takes."""
     larger = answer("a", NEW_VALUES, own={SIZE: "2000000"})

@@ -6,12 +6,10 @@ import structlog
 from tests.kit.client import connect
 from tests.kit.clocks import HandClock
 from tests.proxy.frames import API_VERSIONS, answer, request
-from tests.proxy.measured import rendered
 from tests.proxy.running import page, series, until_page
 from tests.proxy.wire import wire
 from tsproxy.proxy.admin.report import NOTHING, Report, together
 from tsproxy.proxy.admin.troubles import troubles
-from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import (
     BOOTSTRAP,
     LATELY_MS,
@@ -109,15 +107,6 @@ def test_a_long_text_is_cut():
     counted = results()
     counted.book("public", "1", Result.BROKER_UNREACHABLE, "x" * 5_000)
     assert len(counted.lately()[0].text) < 300
-
-
-def test_totals_have_a_series_for_each_listener_broker_and_result():
-    metrics, counted = Metrics(), results()
-    metrics.add(counted)
-    counted.book("public", "1", Result.SERVED)
-    counted.book("public", "1", Result.SERVED)
-    series = 'tsproxy_client_connections_total{broker="1",listener="public",result="served"}'
-    assert rendered(metrics)[series] == 2
 
 
 def test_workers_count_together():

@@ -81,17 +81,6 @@ async def test_a_page_does_not_wait_for_a_worker_that_has_not_answered_the_last_
     assert asked == ["report", "ready"]
 
 
-async def test_a_worker_that_is_heard_again_does_not_hang(member):
-    member._receive({"event": "started"})
-    for now_ms in range(MISSED_IN_LIFE):
-        member._silence.answer_missed(UNKNOWN, now_ms)
-    assert member.hangs
-
-    member._receive({"event": "started"})
-
-    assert not member.hangs
-
-
 SPINS = (sys.executable, "-c", "print(flush=True)\nwhile True: pass")
 """It says when it has begun: a process that starts waits for its files, and not for a core."""
 

@@ -124,15 +124,6 @@ def test_a_client_behind_a_load_balancer_counts_for_its_own_network():
     assert admission.by_address == {"2001:db8::/64": 2, "10.0.0.1": 1}
 
 
-def test_addresses_that_have_left_are_forgotten():
-    admission = Admission(replace(LIMITS, connections=10))
-    for n in range(1000):
-        assert admission.admit(f"192.0.2.{n}") is None
-        admission.leave(f"192.0.2.{n}")
-
-    assert not admission.by_address
-
-
 def test_each_of_several_workers_keeps_its_share_rounded_up():
     share = replace(LIMITS, connections=10, connections_per_address=3, buffered=101).share(4)
 

@@ -17,7 +17,7 @@ from tests.proxy.proxy_listeners import HOST, ask, before_broker, facts_of
 from tests.proxy.running import TWO, command, file_for, series, until_page
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.connections.unserved_endpoints import LOG_EVERY_MS, UnservedEndpoints
-from tsproxy.proxy.ports import FIRST_OUTGOING, ListenError, Port, listen_text
+from tsproxy.proxy.ports import FIRST_OUTGOING, listen_text
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -147,17 +147,3 @@ def test_what_may_have_a_port_that_is_busy_is_told_by_where_it_lies(port, told):
     error = OSError(errno.EADDRINUSE, "Address already in use")
 
     assert listen_text(Address(HOST, port), error).startswith(f"cannot listen on {HOST}:{port}: {told}")
-
-
-def test_an_outgoing_connection_keeps_its_port_for_a_while_after_its_end():
-    """TIME_WAIT: the reason to try again, and not to end for good."""
-    port = free_ports(1)[0]
-    with socket.create_server((HOST, 0)) as server, socket.socket() as client:
-        client.bind((HOST, port))
-        client.connect(server.getsockname())
-        accepted, _ = server.accept()
-        client.close()
-        accepted.close()
-
-        with pytest.raises(ListenError, match="cannot listen"):
-            Port(Address(HOST, port), lambda *_: None)

@@ -49,37 +49,6 @@ async def test_a_record_passes_on_either_loop_and_the_log_is_whole_at_the_end(ka
     assert events(proxy)[-1] == "proxy_stopped"
 
 
-@pytest.mark.broker
-@pytest.mark.full_only("a cluster of its own; test_cluster.py tells permission and login apart")
-async def test_a_permission_that_is_missing_ends_the_start_with_a_sentence(tmp_path):
-    properties = {"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer"}
-    users = {"nobody": "nobody-secret"}
-    async with KafkaCluster(security="SASL_PLAINTEXT", users=users, properties=properties) as kafka:
-        file = tmp_path / "tsproxy.yaml"
-        file.write_text(
-            f"""\
-upstream:
-  bootstrap_servers: ["{kafka.bootstrap_servers}"]
-  admin: {{ sasl: {{ mechanism: PLAIN, username: nobody, password: "${{PASSWORD}}" }} }}
-listeners: [{{ bind: "{HOST}:0" }}]
-"""
-        )
-        arguments = ("run", "--config", file, "--admin", "off", "--decisions", tmp_path / "decisions")
-        ended = await asyncio.to_thread(
-            lambda: command(*arguments, environment=os.environ | {"PASSWORD": "nobody-secret"})
-        )
-
-    assert ended.returncode == 1
-    sentence = ended.stderr.splitlines()[-1]
-    assert sentence.startswith(
-        "tsproxy: upstream.admin: brokers do not let the user 'nobody' read the limits"
-    )
-    assert "DescribeConfigs" in sentence
-    assert "policy.limits_from: config" in sentence
-    assert "nobody-secret" not in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
 async def test_connections_that_have_ended_leave_no_descriptors(kafka_440):
     async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
 

@@ -217,19 +217,6 @@ async def test_a_connection_that_ends_gives_back_the_memory_of_its_unfinished_re
 
 
 @on_both_loops
-async def test_without_a_broker_the_client_is_closed_and_the_reason_told():
-    async with wire(connected=False) as the:
-        the.relay.upstream_unavailable("127.0.0.1:9092: Connection refused")
-
-        assert await the.client_sees_end()
-        [line] = the.world.logged.lines
-        assert line["event"] == "session_closed"
-        assert line["reason"] == "upstream_unavailable"
-        assert line["text"] == "127.0.0.1:9092: Connection refused"
-        assert (line["client"], line["client_port"]) == ("192.0.2.7", 5555)
-
-
-@on_both_loops
 async def test_a_broker_connection_that_is_made_and_then_given_up_leaves_nothing_behind(monkeypatch):
     """The time for connecting is over in the same turn of the loop. uvloop closes what it has made without a
     word to its protocol."""
@@ -255,20 +242,6 @@ async def test_a_broker_connection_that_is_made_and_then_given_up_leaves_nothing
             the.client.close()
             await the.ended.wait()
     assert not broker.is_open
-
-
-@on_both_loops
-async def test_garbage_closes_the_connection_with_one_line_and_counts():
-    async with wire() as the:
-        await the.client_sends(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-
-        assert await the.client_sees_end()
-        assert await the.broker_sees_end()
-        [line] = the.world.logged.lines
-        assert line["client"] == "192.0.2.7"
-        assert "HTTP" in line["detail"]
-        closed = 'tsproxy_sessions_closed_total{listener="default",reason="not_kafka"}'
-        assert the.world.metric(closed) == 1
 
 
 @on_both_loops

@@ -177,16 +177,6 @@ def test_a_file_that_is_no_list_of_revocations_is_a_mistake(certificates, crl, c
         certificates_of(listener(certificates, crl))
 
 
-def test_a_list_says_whose_it_is_and_how_long_it_holds(tmp_path_factory):
-    authority = CertificateAuthority(tmp_path_factory.mktemp("lists"), "An Authority")
-    [one, other] = read_crls(
-        authority.revocations(starts=-DAY, lasts=3 * DAY) + authority.revocations(authority.issue("x"))
-    )
-
-    assert one.subject == other.subject == "CN=An Authority"
-    assert one.not_after_s - one.not_before_s == 3 * DAY.total_seconds()
-
-
 async def test_a_list_that_ends_soon_is_told_as_a_list(certificates, crl):
     crl.write_bytes(certificates.revocations(starts=-10 * DAY, lasts=11 * DAY))
     with structlog.testing.capture_logs() as logs:

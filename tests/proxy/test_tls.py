@@ -50,13 +50,6 @@ def test_tls_below_1_2_is_not_spoken_and_1_3_alone_can_be_asked_for(identity, ce
     assert upstream_context(UpstreamTls(certificates.certificate, **asked)).minimum_version is spoken
 
 
-def test_brokers_host_names_are_checked(certificates):
-    context = upstream_context(UpstreamTls(certificates.certificate))
-
-    assert context.check_hostname
-    assert context.verify_mode is ssl.CERT_REQUIRED
-
-
 def test_authorities_of_the_system_are_not_trusted_beside_those_of_the_file(
     identity, certificates, tmp_path, monkeypatch
 ):

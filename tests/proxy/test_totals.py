@@ -12,7 +12,6 @@ from tsproxy.proxy.metrics.totals import (
     Family,
     as_lines,
     as_text,
-    counts,
     families_now,
     families_of,
     joined,
@@ -61,23 +60,6 @@ def test_of_every_gauge_it_is_said_how_workers_add_up():
     gauges = {family.name for family in Metrics().families() if family.type == "gauge"}
 
     assert {name for name in gauges if ALL[name].joined is Joined.SUM} == SUMS
-
-
-def test_of_a_life_that_has_ended_its_counts_stay_and_its_gauges_go():
-    kept = values(counts(process(hits=["a"], waits=[1], open_connections=4)))
-
-    assert kept["tsproxy_hits_total", "a"] == 1
-    assert kept["tsproxy_wait_seconds_count",] == 1
-    assert ("tsproxy_connections",) not in kept
-
-
-def test_one_process_alone_comes_out_as_it_went_in():
-    metrics = Metrics()
-    metrics.from_clients.bytes = 7
-    metrics.connection_moved("public", None, "RELAYING")
-    reported = families_of(json.loads(json.dumps(as_lines(families_now(metrics.families())))))
-
-    assert dict(joined([reported])) == dict(families_now(metrics.families()))
 
 
 def test_the_text_is_what_the_library_writes_for_any_value_of_a_label():

@@ -119,19 +119,6 @@ async def test_a_file_without_lines_leaves_nothing_behind(tmp_path):
     assert names(tmp_path) == []
 
 
-async def test_a_missing_directory_is_made(tmp_path):
-    written(tmp_path / "a" / "b", [{"n": 1}])
-
-    assert lines(tmp_path / "a" / "b") == [{"n": 1}]
-
-
-async def test_a_directory_that_cannot_be_written_is_an_error_at_the_start(tmp_path):
-    (tmp_path / "file").write_text("")
-
-    with pytest.raises(OSError, match=r"File exists|Not a directory"):
-        files_in(tmp_path / "file").start()
-
-
 def moved_away(folder):
     folder.rename(folder.with_name("elsewhere"))
 
@@ -140,7 +127,7 @@ def moved_away(folder):
 async def test_a_file_that_somebody_took_away_is_told_of_and_followed_by_a_new_one(
     tmp_path, happens, bytes_lost
 ):
-    folder = tmp_path / "decisions"
+    folder = tmp_path / "a" / "decisions"  # neither is there yet
     files = files_in(folder)
     await begin(files)
     happens(folder)

@@ -229,15 +229,6 @@ async def test_a_file_written_while_the_clock_was_slow_is_as_old_as_it_is(tmp_pa
         assert len(names(tmp_path)) == left
 
 
-async def test_the_oldest_files_are_deleted_where_all_are_too_large_together(tmp_path):
-    for number in range(1, 6):
-        closed(tmp_path, number, written_ms=number)
-    files = written(tmp_path, retention=Retention(None, 250))
-
-    assert [name[-10:] for name in names(tmp_path)] == ["0004.jsonl", "0005.jsonl"]
-    assert files.files_deleted == 3
-
-
 async def test_a_folder_whose_files_cannot_be_deleted_is_told_of_and_lines_go_on(tmp_path, monkeypatch):
     closed(tmp_path, 1, written_ms=0)
 
