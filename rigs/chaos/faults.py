@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 from contextlib import suppress
+from inspect import iscoroutinefunction
 from pathlib import Path
 
 from rigs.chaos.proxy import send_signal
@@ -186,33 +187,9 @@ async def exhaust_memory(world, chance):
 
 
 FAULTS = {
-    fault.__name__: fault
-    for fault in (
-        kill_worker,
-        kill_supervisor,
-        kill_proxy,
-        stop_worker,
-        stop_supervisor,
-        terminate_proxy,
-        roll_proxies,
-        kill_broker,
-        stop_broker,
-        restart_broker,
-        roll_brokers,
-        cut_clients,
-        cut_brokers,
-        delay,
-        narrow_link,
-        lose_bytes,
-        fill_disk,
-        read_only_disk,
-        lose_disk,
-        step_clock,
-        renew_certificates,
-        reload_config,
-        exhaust_descriptors,
-        exhaust_memory,
-    )
+    name: fault
+    for name, fault in list(globals().items())
+    if iscoroutinefunction(fault) and not name.startswith("_")
 }
 
 OF_DISKS = frozenset({"fill_disk", "read_only_disk", "lose_disk"})

@@ -126,9 +126,9 @@ class Expired(Incident):
 
     async def prepare(self):
         self.authority = CertificateAuthority(self.folder)
-        identity = self.authority.issue("proxy")
-        self.listener = f"tls: {{ certificate: {identity.certificate}, key: {identity.key} }}"
-        self.variables["CERTIFICATE"] = str(identity.certificate)
+        self.identity = self.authority.issue("proxy")
+        self.listener = f"tls: {{ certificate: {self.identity.certificate}, key: {self.identity.key} }}"
+        self.variables["CERTIFICATE"] = str(self.identity.certificate)
 
     def options(self):
         return ClientOptions(self.proxy.bootstrap_servers, "SSL", self.authority.certificate)
@@ -141,32 +141,19 @@ class Expired(Incident):
         self.authority.issue("proxy")
 
 
-class Trust(Incident):
+class Trust(Expired):
     """Clients do not know the authority of the listener's certificate."""
 
     name = "trust"
     says = "the TLS handshake or the PROXY header fails"
     event = "tls_handshake_failed"
-    series = fails("handshake_failed", "")
-    alert, section = "TsproxyClientsFail", "Clients time out"
-
-    async def prepare(self):
-        self.authority = CertificateAuthority(self.folder)
-        self.identity = self.authority.issue("proxy")
-        self.listener = f"tls: {{ certificate: {self.identity.certificate}, key: {self.identity.key} }}"
-        self.variables["CERTIFICATE"] = str(self.identity.certificate)
-
-    def options(self):
-        return ClientOptions(self.proxy.bootstrap_servers, "SSL", self.authority.certificate)
+    java = False
 
     async def begin(self):
         (self.folder / "other").mkdir()
         other = CertificateAuthority(self.folder / "other", "another authority").issue("proxy")
         shutil.copy(other.certificate, self.identity.certificate)
         shutil.copy(other.key, self.identity.key)
-
-    async def repair(self):
-        self.authority.issue("proxy")
 
 
 class Names(Incident):

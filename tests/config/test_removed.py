@@ -1,35 +1,22 @@
 """A removed key, option or command answers with what to do instead, and status 2: one table of all."""
 
 import pytest
-import yaml
 
 from spark_reports import cli as spark_reports
-from tests.config.files import SMALLEST
+from tests.config.files import SMALLEST, file_with
 from tests.in_process import run_command
 from tsproxy.commands import removed as commands
 from tsproxy.config.removed import REMOVED
-from tsproxy.config.tree import KEYS, steps_of
+from tsproxy.config.tree import KEYS
 
 FILE = "tsproxy.yaml"
-
-
-def file_with(path):
-    """A configuration with a value at this path. A list on the way has one item."""
-    document = yaml.safe_load(SMALLEST)
-    *above, leaf = steps_of(path)
-    section = document
-    for name in above:
-        section = section.setdefault(name.removesuffix("[]"), [{}] if name.endswith("[]") else {})
-        section = section[0] if isinstance(section, list) else section
-    section[leaf.removesuffix("[]")] = "1"
-    return yaml.safe_dump(document)
 
 
 def rows():
     """(command line, text of the configuration, name of what was removed in the answer, advice)."""
     for path, advice in REMOVED.items():
         name = path.replace("[]", "[0]")
-        yield ["tsproxy", "check", FILE], file_with(path), name, advice
+        yield ["tsproxy", "check", FILE], file_with(path, "1"), name, advice
         if "[]" not in path:
             yield ["tsproxy", "run", "--config", FILE, "--set", f"{path}=1"], SMALLEST, name, advice
     for program, removed in (("tsproxy", commands.REMOVED), ("spark_reports", spark_reports.REMOVED)):

@@ -14,7 +14,8 @@ from deploy.release.debian import build_deb
 from tests.deploy.commands import ROOT, output_of
 from tests.deploy.go_tools import CACHE, needs_tools
 from tests.deploy.images import Image, needs_root
-from tests.deploy.pods import Container, ProxyInContainer, assert_judges
+from tests.deploy.pods import ProxyInContainer, assert_judges
+from tests.deploy.test_images import started_plainly
 from tests.deploy.test_systemd import read_unit
 from tests.test_wheel import install
 
@@ -102,31 +103,19 @@ async def test_the_package_installs_in_a_clean_root_and_serves_as_the_unit_says(
 
     service = read_unit(root / UNIT)["Service"] | read_unit(root / f"{UNIT}.d/package.conf")["Service"]
     [user], [command] = service["User"], service["ExecStart"]
-    uid, gid = (int(inside(root, "id", option, user)) for option in ("-u", "-g"))
+    uid, gid = (inside(root, "id", option, user).strip() for option in ("-u", "-g"))
     [state] = service["StateDirectory"]
     program, run, *flags = shlex.split(command)
-    arguments = [
-        "--upstream",
-        kafka_440.bootstrap_servers,
-        "--listen",
-        "127.0.0.1:0",
-        "--admin",
-        "127.0.0.1:0",
-    ]
-    container = {
-        "command": [program, run],
-        "args": [
-            *flags[flags.index("--log-format") :],
-            *arguments,
-            "--decisions",
-            f"/var/lib/{state}/decisions",
-        ],
-        "securityContext": {"readOnlyRootFilesystem": True},
-        "volumeMounts": [{"name": "decisions", "mountPath": f"/var/lib/{state}"}],
-    }
-    pod = {"securityContext": {"runAsUser": uid, "runAsGroup": gid}, "containers": [container]}
-    image = Image(root, {"Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"]})
-    async with ProxyInContainer(Container(image, pod, tmp_path)) as proxy:
+    container = started_plainly(
+        Image(root, {"Env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"], "User": f"{uid}:{gid}"}),
+        tmp_path,
+        *flags[flags.index("--log-format") :],
+        *("--upstream", kafka_440.bootstrap_servers, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"),
+        *("--decisions", f"/var/lib/{state}/decisions"),
+        command=[program, run],
+        volume=f"/var/lib/{state}",
+    )
+    async with ProxyInContainer(container) as proxy:
         await assert_judges(proxy, topic)
     assert {line["event"] for line in proxy.log} & {"native_code_missing", "not_json"} == set()
 
