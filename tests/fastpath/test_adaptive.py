@@ -158,6 +158,14 @@ class Producer:
         return sum(line.get("records_unread", 0) for line in self.counted().values())
 
 
+@pytest.fixture
+def trusted():
+    """A producer that has earned trust."""
+    producer = Producer()
+    producer.earns_trust()
+    return producer
+
+
 @pytest.mark.parametrize("codec", [codec for codec in CODECS.values() if codec != NONE])
 @pytest.mark.parametrize("version", [9, 13])
 def test_after_enough_batches_in_order_only_the_header_is_judged(codec, version):
@@ -178,10 +186,8 @@ def test_by_default_batches_of_a_topic_whose_limits_are_the_brokers_may_stay_unr
     assert not producer.sends(times=HIDDEN), "after a bad batch, every batch is read"
 
 
-def test_about_one_of_so_many_is_still_read_and_nobody_can_tell_which():
-    producer = Producer()
-    producer.earns_trust()
-    read = [at for at in range(100 * ONE_READ_OF) if producer.sends() and not producer.unread()]
+def test_about_one_of_so_many_is_still_read_and_nobody_can_tell_which(trusted):
+    read = [at for at in range(100 * ONE_READ_OF) if trusted.sends() and not trusted.unread()]
     assert 60 <= len(read) <= 140
     gaps = {after - before for before, after in pairwise(read)}
     assert len(gaps) > len(read) // 3
@@ -226,11 +232,9 @@ def test_hidden_bad_batches_are_found_as_often_as_the_page_promises(least, versi
     assert fewest <= findings <= most, f"{findings} of {tried}"
 
 
-def test_a_hidden_bad_batch_beside_a_visible_one_is_always_read():
-    producer = Producer()
-    producer.earns_trust()
+def test_a_hidden_bad_batch_beside_a_visible_one_is_always_read(trusted):
     asked = produce({"t": {0: batch(HIDDEN, LZ4), 1: batch([NOW_MS - 3 * DAY_MS])}}, correlation_id=999)
-    assert producer.asks(asked)[0] == b""
+    assert trusted.asks(asked)[0] == b""
 
 
 def test_each_connection_draws_differently(monkeypatch):
@@ -247,39 +251,33 @@ def test_each_connection_draws_differently(monkeypatch):
 
 
 @pytest.mark.parametrize("times", [(NOW_MS, NOW_MS + 2 * HOUR_MS), (NOW_MS - 2 * DAY_MS, NOW_MS)])
-def test_a_time_outside_the_limits_in_the_header_is_found_at_once(times):
-    producer = Producer()
-    producer.earns_trust()
-    assert not producer.sends(times=times)
+def test_a_time_outside_the_limits_in_the_header_is_found_at_once(trusted, times):
+    assert not trusted.sends(times=times)
 
 
-def test_once_it_is_drawn_every_batch_is_read_for_a_while_and_until_enough_are_in_order():
-    producer = Producer()
-    producer.earns_trust()
-    tries = next(n for n in range(100_000) if not producer.sends(times=HIDDEN))
+def test_once_it_is_drawn_every_batch_is_read_for_a_while_and_until_enough_are_in_order(trusted):
+    tries = next(n for n in range(100_000) if not trusted.sends(times=HIDDEN))
     assert 0 < tries < 20 * ONE_READ_OF
-    began_ms = producer.now_ms
-    while producer.now_ms < began_ms + READ_ALL_MS:
-        assert not producer.sends(times=HIDDEN)
-        assert producer.sends()
-        producer.now_ms += PAUSE_MS // 2
-    producer.counted()
+    began_ms = trusted.now_ms
+    while trusted.now_ms < began_ms + READ_ALL_MS:
+        assert not trusted.sends(times=HIDDEN)
+        assert trusted.sends()
+        trusted.now_ms += PAUSE_MS // 2
+    trusted.counted()
     for _ in range(TRUSTED_AFTER):
-        assert producer.sends()
-    assert not producer.sends(times=HIDDEN)  # the last bad one was not long ago
-    assert producer.unread() == 0
+        assert trusted.sends()
+    assert not trusted.sends(times=HIDDEN)  # the last bad one was not long ago
+    assert trusted.unread() == 0
 
 
-def test_the_time_alone_does_not_bring_trust_back():
-    producer = Producer()
-    producer.earns_trust()
-    assert not producer.sends(times=(NOW_MS, NOW_MS + 2 * HOUR_MS))
-    producer.now_ms += READ_ALL_MS
+def test_the_time_alone_does_not_bring_trust_back(trusted):
+    assert not trusted.sends(times=(NOW_MS, NOW_MS + 2 * HOUR_MS))
+    trusted.now_ms += READ_ALL_MS
     for _ in range(TRUSTED_AFTER):
-        assert not producer.unread()
-        assert producer.sends()
-    assert producer.sends()
-    assert producer.unread() == 2
+        assert not trusted.unread()
+        assert trusted.sends()
+    assert trusted.sends()
+    assert trusted.unread() == 2
 
 
 def test_batches_that_the_broker_did_not_accept_earn_no_trust():
@@ -295,15 +293,13 @@ def test_batches_that_the_broker_did_not_accept_earn_no_trust():
 @pytest.mark.parametrize(
     "error", [ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD]
 )
-def test_a_brokers_rejection_ends_trust_as_well(error):
-    producer = Producer()
-    producer.earns_trust()
-    assert producer.sends(times=HIDDEN, broker=failed(error))
-    assert producer.outcomes[-1].verdict is VerdictName.BROKER_REJECTED
-    line = producer.counted()["broker_rejected"]
+def test_a_brokers_rejection_ends_trust_as_well(trusted, error):
+    assert trusted.sends(times=HIDDEN, broker=failed(error))
+    assert trusted.outcomes[-1].verdict is VerdictName.BROKER_REJECTED
+    line = trusted.counted()["broker_rejected"]
     assert (line["records"], line["records_unread"]) == (3, 3)
     assert line["reason"] in ("other", "bad_record", "invalid_crc")  # no word on times that nobody has read
-    assert not producer.sends(times=HIDDEN)
+    assert not trusted.sends(times=HIDDEN)
 
 
 def pipelined(penalties, view, bad_request, between=b""):
@@ -323,19 +319,23 @@ def test_a_brokers_rejection_counts_though_the_client_has_another_name_by_then()
     assert penalties.penalties_of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
 
 
-def test_a_batch_that_the_candidate_would_reject_counts_without_the_brokers_answer():
-    penalties, view = Trust(), ADAPTIVE()
-    strict = replace(view.policy, candidate=RuleSettings(after=TimeLimit(1)))
-    pipelined(penalties, replace(view, policy=strict), produce({"t": {0: batch(GOOD, LZ4)}}))
+STRICT = replace(ADAPTIVE(), policy=replace(ADAPTIVE().policy, candidate=RuleSettings(after=TimeLimit(1))))
+"""The candidate would reject `GOOD`."""
+
+
+@pytest.mark.parametrize(
+    ("view", "times"), [(STRICT, GOOD), (ADAPTIVE(mode=Mode.AUDIT), (NOW_MS, NOW_MS + 2 * HOUR_MS))]
+)
+def test_a_batch_that_would_be_rejected_counts_without_the_brokers_answer(view, times):
+    penalties = Trust()
+    pipelined(penalties, view, produce({"t": {0: batch(times, LZ4)}}))
     assert penalties.penalties_of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
 
 
-def test_an_answer_that_says_nothing_about_the_records_does_not():
-    producer = Producer()
-    producer.earns_trust()
-    producer.sends(broker=failed(ErrorCode.NOT_LEADER_OR_FOLLOWER))
-    producer.counted()
-    assert producer.sends(times=HIDDEN)
+def test_an_answer_that_says_nothing_about_the_records_does_not(trusted):
+    trusted.sends(broker=failed(ErrorCode.NOT_LEADER_OR_FOLLOWER))
+    trusted.counted()
+    assert trusted.sends(times=HIDDEN)
 
 
 def test_a_header_that_lies_is_found_when_it_is_read_and_never_earns_trust():
@@ -352,11 +352,9 @@ def test_a_header_that_lies_is_found_when_it_is_read_and_never_earns_trust():
     "header",
     [{"base_timestamp": -1}, {"max_timestamp": NOW_MS - 1}, {"base_timestamp": -5, "max_timestamp": -1}],
 )
-def test_a_header_without_a_range_of_times_is_no_reason_to_leave_a_batch_unread(header):
-    producer = Producer()
-    producer.earns_trust()
-    producer.sends(**header)
-    assert producer.unread() == 0
+def test_a_header_without_a_range_of_times_is_no_reason_to_leave_a_batch_unread(trusted, header):
+    trusted.sends(**header)
+    assert trusted.unread() == 0
 
 
 def comes_back(view=None, now_ms=NOW_MS, **facts):
@@ -472,27 +470,21 @@ UNTRUSTED = {
 
 
 @pytest.mark.parametrize(("later_ms", "how"), UNTRUSTED.values(), ids=UNTRUSTED)
-def test_trust_that_was_earned_otherwise_leaves_no_batch_unread(later_ms, how):
-    producer = Producer()
-    producer.earns_trust()
-    producer.now_ms += later_ms
-    assert not producer.sends(times=HIDDEN, **how)
+def test_trust_that_was_earned_otherwise_leaves_no_batch_unread(trusted, later_ms, how):
+    trusted.now_ms += later_ms
+    assert not trusted.sends(times=HIDDEN, **how)
 
 
-def test_another_topic_takes_no_trust_away():
-    producer = Producer()
-    producer.earns_trust()
-    assert producer.sends(topic="u")
-    assert producer.sends(times=HIDDEN)
+def test_another_topic_takes_no_trust_away(trusted):
+    assert trusted.sends(topic="u")
+    assert trusted.sends(times=HIDDEN)
 
 
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: next(iter(name)))
-def test_after_another_name_trust_of_the_first_one_begins_at_0(name):
-    producer = Producer()
-    producer.earns_trust()
-    assert producer.sends(name=name, attributes=0x10 if "transactional_id" in name else 0, producer_id=7)
-    producer.counted()
-    assert not producer.sends(times=HIDDEN)
+def test_after_another_name_trust_of_the_first_one_begins_at_0(trusted, name):
+    assert trusted.sends(name=name, attributes=0x10 if "transactional_id" in name else 0, producer_id=7)
+    trusted.counted()
+    assert not trusted.sends(times=HIDDEN)
 
 
 def test_after_another_login_trust_begins_at_0():
@@ -504,11 +496,9 @@ def test_after_another_login_trust_begins_at_0():
     assert not producer.sends(times=HIDDEN)
 
 
-def test_new_limits_are_judged_anew():
-    producer = Producer()
-    producer.earns_trust()
-    producer.session.feed(ViewChanged(ADAPTIVE()), producer.now_ms, producer.now_ms)
-    assert not producer.sends(times=HIDDEN)
+def test_new_limits_are_judged_anew(trusted):
+    trusted.session.feed(ViewChanged(ADAPTIVE()), trusted.now_ms, trusted.now_ms)
+    assert not trusted.sends(times=HIDDEN)
 
 
 def test_large_batches_which_a_thread_reads_earn_trust_as_well(monkeypatch):
@@ -556,16 +546,8 @@ def test_a_rule_that_adds_the_time_of_arrival_reads_every_record():
         session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=number), NOW_MS)
 
 
-def test_a_batch_that_only_a_rule_in_audit_mode_would_reject_is_bad():
-    penalties, view = Trust(), ADAPTIVE(mode=Mode.AUDIT)
-    pipelined(penalties, view, produce({"t": {0: batch((NOW_MS, NOW_MS + 2 * HOUR_MS), LZ4)}}))
-    assert penalties.penalties_of(PEER.client_address).until_ms("t") == NOW_MS + READ_ALL_MS
-
-
 def test_a_batch_that_only_the_candidate_would_reject_is_no_batch_in_order():
-    view = ADAPTIVE()
-    strict = replace(view.policy, candidate=RuleSettings(after=TimeLimit(1)))
-    producer = Producer(replace(view, policy=strict))
+    producer = Producer(STRICT)
     for _ in range(2 * TRUSTED_AFTER):
         assert producer.sends()
     booked = producer.counted()["accepted"]

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.fastpath.conversations import Scene
@@ -197,17 +197,11 @@ def test_with_the_fast_path_a_session_sends_and_counts_what_it_does_without(seed
     converse(seed)
 
 
-@pytest.mark.parametrize("seed", [5854, 11944, 29825])
-def test_so_it_is_in_conversations_that_once_showed_a_difference(seed):
-    """A broker's rejection of what the fast path forwarded; a client that has more in flight than a new view
-    allows, and goes on; or goes away."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(cost, "OFFLOAD_BYTES", 100)
-        converse(seed)
-
-
 @pytest.mark.timeout(1_800)
 @given(seed=seeds)
+@example(5854)  # a broker's rejection of what the fast path forwarded
+@example(11944)  # a client has more in flight than a new view allows, and goes on
+@example(29825)  # or goes away
 def test_so_it_is_where_compressed_batches_are_judged_beside_the_loop(seed):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(cost, "OFFLOAD_BYTES", 100)

@@ -112,17 +112,12 @@ def keyless(*times: int) -> tuple[Record, ...]:
 
 def v2(*offsets_ms: int, codec: int = 0, **fields: object) -> Callable[[int], bytes]:
     """A batch whose times are `offsets_ms` from now."""
-
-    def write(now_ms: int) -> bytes:
-        records = keyless(*(now_ms + offset for offset in offsets_ms))
-        return write_batch(Batch(records, codec=codec, **fields))  # a test's own fields
-
-    return write
+    return lambda now_ms: v2_at(*(now_ms + offset for offset in offsets_ms), codec=codec, **fields)(now_ms)
 
 
 def v2_at(*times_ms: int, codec: int = 0, **fields: object) -> Callable[[int], bytes]:
     """A batch whose times are `times_ms` themselves."""
-    return lambda now_ms: write_batch(Batch(keyless(*times_ms), codec=codec, **fields))
+    return lambda now_ms: write_batch(Batch(keyless(*times_ms), codec=codec, **fields))  # a test's own fields
 
 
 def cut_short(offset_ms: int, size: int) -> Callable[[int], bytes]:

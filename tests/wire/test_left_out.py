@@ -88,11 +88,3 @@ def test_the_rest_of_the_answer_stays_and_the_broker_is_nowhere(api_key, version
     if api_key != DESCRIBED:  # its cursor may be null, which `encode` does not write
         tagged = leave_out(api_key, version, Reader(encode(entity, TAGS)), left_out.__contains__)
         assert tagged == encode(expected(entity, left_out, api_key), TAGS)
-
-
-@each_message
-@a_few
-@given(data=st.data())
-def test_nobody_is_left_out_of_an_answer_that_does_not_name_them(api_key, version, cls, data):
-    body = written(with_few_nodes(data, data.draw(entities(cls))))
-    assert leave_out(api_key, version, Reader(body), lambda node_id: node_id == 99) == body

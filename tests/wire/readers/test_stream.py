@@ -11,9 +11,11 @@ from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs, plain_records
 from tests.wire.readers.long_record import MIB, TIMESTAMP_DELTA_MS, fed_with
 from tsproxy.model.records import Fault, RecordFacts
+from tsproxy.wire import readers
 from tsproxy.wire.readers import StreamWalker
 
 NOW_MS = 1_790_000_000_000
+ALL = st.just(list(range(2_000)))
 
 
 def in_pieces(pieces, base_timestamp, count, lengths_must_fit):
@@ -28,7 +30,7 @@ def in_pieces(pieces, base_timestamp, count, lengths_must_fit):
     base_timestamp=longs,
     count=st.integers(-1, 40) | st.sampled_from([-(2**31), 2**31 - 1]),
     lengths_must_fit=st.booleans(),
-    cuts=st.lists(st.integers(0, 400), max_size=8) | st.lists(st.integers(0, 20_000), max_size=8),
+    cuts=st.lists(st.integers(0, 400), max_size=8) | st.lists(st.integers(0, 20_000), max_size=8) | ALL,
 )
 def test_any_pieces_give_the_facts_of_the_whole(data, base_timestamp, count, lengths_must_fit, cuts):
     at = [0, *sorted(cuts), max([len(data), *cuts])]
@@ -39,17 +41,12 @@ def test_any_pieces_give_the_facts_of_the_whole(data, base_timestamp, count, len
     assert in_pieces(views, base_timestamp, count, lengths_must_fit) == whole
 
 
-@given(data=plain_records, base_timestamp=longs, count=st.integers(-1, 40), lengths_must_fit=st.booleans())
-def test_one_byte_at_a_time_gives_the_facts_of_the_whole(data, base_timestamp, count, lengths_must_fit):
-    pieces = [data[at : at + 1] for at in range(len(data))]
-    whole = reference.walk(data, base_timestamp, count, lengths_must_fit)
-    assert in_pieces(pieces, base_timestamp, count, lengths_must_fit) == whole
-
-
 def test_a_batch_cut_anywhere_is_the_same_fault():
     whole = b"".join(record(i, i, b"key", b"value" * i, ((b"name", None),)) for i in range(30))
+    assert readers.walk(whole, NOW_MS, 30, True).fault is None
     for end in range(len(whole)):
         facts = in_pieces((whole[: end // 2], whole[end // 2 : end]), NOW_MS, 30, True)
+        assert facts == readers.walk(whole[:end], NOW_MS, 30, True)
         assert facts == reference.walk(whole[:end], NOW_MS, 30, True)
         assert facts.fault in (Fault.PREMATURE_END, Fault.MALFORMED_RECORD)
 

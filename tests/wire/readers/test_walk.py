@@ -13,7 +13,7 @@ from tests.wire.batches import record, varint
 from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs, plain_records
 from tsproxy.model.kafka import NO_TIMESTAMP
-from tsproxy.model.records import Fault, RecordFacts
+from tsproxy.model.records import RecordFacts
 from tsproxy.wire import readers
 
 NOW_MS = 1_790_000_000_000
@@ -47,15 +47,6 @@ def test_columns_and_positions_are_those_of_whole_records_whatever_the_bytes(
     assert readers.columns(memoryview(data), base_timestamp, count, lengths_must_fit) == expected
     positions = reference.spans(data, start, count, lengths_must_fit) if start >= 0 else array("q")
     assert readers.spans(data, start, count, lengths_must_fit) == positions
-
-
-def test_a_batch_cut_anywhere_is_a_fault():
-    whole = b"".join(record(i, i, b"key", b"value" * i, ((b"name", None),)) for i in range(30))
-    assert readers.walk(whole, NOW_MS, 30, True).fault is None
-    for end in range(len(whole)):
-        facts = readers.walk(whole[:end], NOW_MS, 30, True)
-        assert facts == reference.walk(whole[:end], NOW_MS, 30, True)
-        assert facts.fault in (Fault.PREMATURE_END, Fault.MALFORMED_RECORD)
 
 
 @pytest.mark.parametrize("key", [None, b"", b"key"], ids=["null", "empty", "short"])
