@@ -34,7 +34,6 @@ from tests.session.messages import (
     FETCH,
     METADATA,
     PRODUCE,
-    accepted,
     answer,
     out_of_range,
     produce,
@@ -350,8 +349,10 @@ def test_a_produce_answer_tells_new_leaders_at_the_proxy(version, split):
     at_proxy = (NodeEndpoint(2, "proxy.example", 9194, "r"),)
     session = Session(PEER, view_of())
     session.client_bytes(produce({"t": asked}, version), NOW_MS)
-    sent, *_ = session.broker_bytes(produced({"t": {0: moved}}, version, node_endpoints=at_broker), NOW_MS)
+    said = produced({"t": {0: moved}}, version, node_endpoints=at_broker)
+    sent, booked_as = session.broker_bytes(said, NOW_MS)
     assert sent.data == produced({"t": told}, version, node_endpoints=at_proxy)
+    assert booked_as.outcome.error_code == 6
 
 
 def test_a_produce_answer_that_names_an_unknown_node_is_answered_without_it():
@@ -378,17 +379,4 @@ def test_a_version_that_tells_addresses_and_is_not_rewritten_is_not_let_through(
         >> client(request(api_key, version))
         << noted("client_rejected")
         << closed(CloseReason.UNSUPPORTED_REQUEST)
-    )
-
-
-def test_an_accepted_batch_is_booked_even_if_its_answer_told_nodes():
-    asked = produce({"t": {0: GOOD}}, 10)
-    nodes = (NodeEndpoint(1, "b1", 9092, None),)
-    mapped = (NodeEndpoint(1, "proxy.example", 9193, None),)
-    assert (
-        Conversation()
-        >> forwarded(asked)
-        >> broker(produced({"t": {0: accepted()}}, 10, node_endpoints=nodes))
-        << to_client(produced({"t": {0: accepted()}}, 10, node_endpoints=mapped))
-        << booked("accepted")
     )

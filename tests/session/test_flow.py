@@ -141,49 +141,42 @@ def test_a_held_answer_leaves_when_it_is_whole():
     )
 
 
-def test_answers_that_arrive_together_leave_together():
-    asked = [request(HEARTBEAT, correlation_id=1), produce({"t": {0: GOOD}}, correlation_id=2)]
-    said = [answer(HEARTBEAT, correlation_id=1), produced({"t": {0: accepted()}}, correlation_id=2)]
-    assert Conversation() >> forwarded(*asked) >> returned(*said) << booked("accepted")
-
-
 # -- In flight --------------------------------------------------------------------------------------
+
+BEATS = [request(HEARTBEAT, correlation_id=i) for i in range(4)]
+TOLD = [answer(HEARTBEAT, correlation_id=i) for i in range(4)]
 
 
 def test_no_request_is_taken_above_the_limit_in_flight():
-    asked = [request(HEARTBEAT, correlation_id=i) for i in range(4)]
-    said = [answer(HEARTBEAT, correlation_id=i) for i in range(4)]
     assert (
         Conversation(view_of(in_flight_requests=2))
-        >> client(*asked)
-        << to_broker(asked[0], asked[1])
+        >> client(*BEATS)
+        << to_broker(BEATS[0], BEATS[1])
         << paused
-        >> broker(said[0])
-        << to_broker(asked[2])
-        << to_client(said[0])
-        >> broker(said[1], said[2])
-        << to_broker(asked[3])
-        << to_client(said[1], said[2])
+        >> broker(TOLD[0])
+        << to_broker(BEATS[2])
+        << to_client(TOLD[0])
+        >> broker(TOLD[1], TOLD[2])
+        << to_broker(BEATS[3])
+        << to_client(TOLD[1], TOLD[2])
         << resumed
-        >> returned(said[3])
+        >> returned(TOLD[3])
     )
 
 
 def test_bytes_that_come_in_spite_of_the_pause_wait_their_turn():
-    asked = [request(HEARTBEAT, correlation_id=i) for i in range(3)]
-    said = [answer(HEARTBEAT, correlation_id=i) for i in range(3)]
     assert (
         Conversation(view_of(in_flight_requests=1))
-        >> forwarded(asked[0])
+        >> forwarded(BEATS[0])
         << paused
-        >> client(asked[1], asked[2])
-        >> broker(said[0])
-        << to_broker(asked[1])
-        << to_client(said[0])
-        >> broker(said[1])
-        << to_broker(asked[2])
-        << to_client(said[1])
-        >> returned(said[2])
+        >> client(BEATS[1], BEATS[2])
+        >> broker(TOLD[0])
+        << to_broker(BEATS[1])
+        << to_client(TOLD[0])
+        >> broker(TOLD[1])
+        << to_broker(BEATS[2])
+        << to_client(TOLD[1])
+        >> returned(TOLD[2])
         << resumed
     )
 
@@ -229,17 +222,15 @@ def test_a_paused_session_that_closes_does_not_resume():
 
 
 def test_a_larger_limit_holds_as_soon_as_the_view_says_so():
-    asked = [request(HEARTBEAT, correlation_id=i) for i in range(3)]
-    said = answer(HEARTBEAT, correlation_id=0)
     assert (
         Conversation(view_of(in_flight_requests=1))
-        >> client(*asked)
-        << to_broker(asked[0])
+        >> client(*BEATS)
+        << to_broker(BEATS[0])
         << paused
         >> view_becomes(view_of(in_flight_requests=10))
-        >> broker(said)
-        << to_broker(*asked[1:])
-        << to_client(said)
+        >> broker(TOLD[0])
+        << to_broker(*BEATS[1:])
+        << to_client(TOLD[0])
         << resumed
     )
 

@@ -72,12 +72,13 @@ def in_threads(monkeypatch):
 # -- The client sends no more -------------------------------------------------------------------------
 
 
+def finishing(*asked, end=client_ends):
+    return Conversation() >> forwarded(*asked) >> end << enters(Stage.FINISHING)
+
+
 def test_a_client_that_sends_no_more_gets_all_its_answers():
     assert (
-        Conversation()
-        >> forwarded(ONE, TWO)
-        >> client_ends
-        << enters(Stage.FINISHING)
+        finishing(ONE, TWO)
         >> returned(ANSWER)
         >> broker(SECOND[:5])
         >> broker(SECOND[5:])
@@ -93,34 +94,17 @@ def test_an_end_that_nothing_is_owed_to_ends_the_connection(end):
 
 
 def test_a_client_that_sends_no_more_does_not_wait_for_ever():
-    assert (
-        Conversation()
-        >> forwarded(ASKED)
-        >> client_ends
-        << enters(Stage.FINISHING)
-        >> later(HALF_CLOSED_MS - 1)
-        >> later(1)
-        << UNCONFIRMED
-        << OVER
-    )
+    assert finishing(ASKED) >> later(HALF_CLOSED_MS - 1) >> later(1) << UNCONFIRMED << OVER
 
 
 def test_a_client_that_is_drained_waits_as_long_as_the_proxy_and_if_it_ends_then_not_for_ever():
-    conversation = Conversation() >> forwarded(ONE) >> proxy_drains << enters(Stage.FINISHING)
+    conversation = finishing(ONE, end=proxy_drains)
     assert conversation.session.next_deadline_ms is None
     assert conversation >> at(NOW_MS + HALF_CLOSED_MS) >> client_ends >> later(HALF_CLOSED_MS) << OVER
 
 
 def test_nothing_is_taken_from_a_client_while_the_proxy_drains():
-    assert (
-        Conversation()
-        >> forwarded(ONE)
-        >> proxy_drains
-        << enters(Stage.FINISHING)
-        >> client(TWO)
-        >> returned(ANSWER)
-        << OVER
-    )
+    assert finishing(ONE, end=proxy_drains) >> client(TWO) >> returned(ANSWER) << OVER
 
 
 def test_requests_that_came_before_the_end_are_forwarded_when_their_turn_comes():
@@ -156,10 +140,7 @@ def test_a_request_that_is_cut_short_is_noted_when_the_connection_ends():
 
 def test_an_end_that_is_reported_twice_changes_nothing():
     assert (
-        Conversation()
-        >> forwarded(ONE)
-        >> client_ends
-        << enters(Stage.FINISHING)
+        finishing(ONE)
         >> client_ends
         >> proxy_drains
         >> returned(ANSWER)

@@ -25,7 +25,7 @@ from tests.session.conversation import (
     view_of,
     warned,
 )
-from tests.session.messages import accepted, produce, produced, rejected
+from tests.session.messages import accepted, out_of_range, produce, produced, rejected
 from tests.wire.batches import batch
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import (
@@ -86,14 +86,8 @@ def test_what_audit_finds_nothing_in_is_booked_as_ever():
 
 
 def test_a_broker_that_rejects_what_audit_let_pass_is_told_of_by_its_own_reason():
-    said = produced(
-        {"t": {0: rejected((1, f"Timestamp {AHEAD_MS} of message with offset 1 is out of range."))}}
-    )
-    assert (
-        Conversation(by_rule(mode=Mode.AUDIT))
-        >> relayed(ASKED, said)
-        << booked("broker_rejected", would_reject=False, rule=None)
-    )
+    conversation = Conversation(by_rule(mode=Mode.AUDIT)) >> relayed(ASKED, said_of_bad())
+    assert conversation << booked("broker_rejected", would_reject=False, rule=None)
 
 
 def test_one_topic_is_enforced_beside_another_in_audit():
@@ -160,7 +154,7 @@ def test_the_candidate_says_nothing_of_a_batch_that_cannot_be_read():
 
 def test_what_is_rejected_by_the_limits_in_force_is_no_news_of_the_candidate():
     policy = Policy(candidate=RuleSettings(after=TimeLimit(0)))
-    conversation = Conversation(view_of(policy=policy)) >> client(ASKED) << to_client(out_of_range())
+    conversation = Conversation(view_of(policy=policy)) >> client(ASKED) << to_client(said_of_bad())
     assert conversation << booked("rejected", would_reject=False, rule="topic-limits")
 
 
@@ -172,7 +166,7 @@ def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
         >> relayed(first, SAID)
         << booked("accepted", would_reject=True, waiver="backfill", mode=Mode.AUDIT)
     )
-    said = out_of_range(correlation_id=2, now_ms=NOW_MS + 1)
+    said = said_of_bad(correlation_id=2, now_ms=NOW_MS + 1)
     assert conversation >> at(NOW_MS + 1) >> client(second) << to_client(said) << booked("rejected")
 
 
@@ -188,16 +182,8 @@ def test_under_a_waiver_the_fast_path_forwards_what_needs_none_and_nothing_else_
         assert answers.forward_read(SAID) == len(SAID)
 
 
-def range_text(timestamp_ms, offset, now_ms=NOW_MS):
-    return (
-        f"Timestamp {timestamp_ms} of message with offset {offset} is out of range. "
-        f"The timestamp should be within [{now_ms - DAY_MS}, {now_ms + HOUR_MS}]"
-    )
-
-
-def out_of_range(correlation_id=1, now_ms=NOW_MS):
-    errors = rejected((1, range_text(AHEAD_MS, 1, now_ms)))
-    return produced({"t": {0: errors}}, correlation_id=correlation_id)
+def said_of_bad(correlation_id=1, now_ms=NOW_MS):
+    return produced({"t": {0: rejected(out_of_range(AHEAD_MS, 1, now_ms))}}, correlation_id=correlation_id)
 
 
 MICROS, NANOS = NOW_MS * 1_000, NOW_MS * 1_000_000
@@ -214,13 +200,13 @@ TEXTS = {
     "with the unit, if that is asked for": (
         view_of(policy=Policy(names_unit=True)),
         [NANOS],
-        {0: range_text(NANOS, 0) + IN_NANOSECONDS},
+        {0: out_of_range(NANOS)[1] + IN_NANOSECONDS},
         {"unit_guess": UnitGuess.NANOSECONDS},
     ),
     "with the operator's help for each culprit": (
         view_of(policy=Policy(help="Ask #data")),
         [NOW_MS, MICROS, MICROS],
-        {at: range_text(MICROS, at) + ". Ask #data" for at in (1, 2)},
+        {at: out_of_range(MICROS, at)[1] + ". Ask #data" for at in (1, 2)},
         {"unit_guess": UnitGuess.MICROSECONDS},
     ),
 }
@@ -273,14 +259,14 @@ def test_while_the_clock_is_not_one_to_judge_by_nothing_is_rejected_and_all_is_c
     assert (
         conversation
         >> client(bad)
-        << to_client(out_of_range())
+        << to_client(said_of_bad())
         << booked("rejected", mode=Mode.ENFORCE)
         >> view_becomes(suspended)
         >> relayed(bad, produced({"t": {0: accepted()}}))
         << booked("accepted", would_reject=True, mode=Mode.AUDIT, rule="topic-limits")
         >> view_becomes(view_of())
         >> client(bad)
-        << to_client(out_of_range())
+        << to_client(said_of_bad())
         << booked("rejected", mode=Mode.ENFORCE)
     )
 
