@@ -14,16 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from spark_reports.commands import compact, daily, doctor, gate, render, report, trend, what_if
-from spark_reports.exits import (
-    FAILED,
-    USAGE,
-    LinesWouldVanishError,
-    NotAReportError,
-    NothingToReportError,
-    RollupUnreadableError,
-    SparkUnavailableError,
-    UsageError,
-)
+from spark_reports.exits import FAILED, USAGE, FailedError, UsageError
 from tsproxy.model.words import listed, unknown_argument, unknown_command
 
 GROUPS: Final = {
@@ -64,14 +55,6 @@ _SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """An option -> names that others give it."""
 
-_FAILURES: Final = (
-    SparkUnavailableError,
-    NothingToReportError,
-    LinesWouldVanishError,
-    NotAReportError,
-    RollupUnreadableError,
-)
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
@@ -95,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
-    except _FAILURES as error:
+    except FailedError as error:
         return _complain(str(error), FAILED)
     except KeyboardInterrupt:
         return _complain("interrupted", FAILED)

@@ -16,21 +16,25 @@ class UsageError(Exception):
     """The user asked for something that is not possible; the text says why."""
 
 
-class NothingToReportError(Exception):
+class FailedError(Exception):
+    """A command ends without a result; the text says why."""
+
+
+class NothingToReportError(FailedError):
     """The inputs exist, but hold nothing of these days. A scheduler should notice that."""
 
 
-class SparkUnavailableError(Exception):
+class SparkUnavailableError(FailedError):
     """Spark did not start, or failed; the text says why and what to do."""
 
 
-class RollupUnreadableError(Exception):
+class RollupUnreadableError(FailedError):
     """A file that a reader needs is damaged, or its store does not answer; the text names the place."""
 
 
-class LinesWouldVanishError(Exception):
+class LinesWouldVanishError(FailedError):
     """A run would replace a partition by one that lacks some of its lines; the text says of which days."""
 
 
-class NotAReportError(Exception):
+class NotAReportError(FailedError):
     """The file is no report.json, or one of an unknown version."""

@@ -96,7 +96,7 @@ class Evidence:
     gaps: list[LineGap]
     """Rows of `sequence.gaps`."""
     files: list[dict[str, Any]]
-    """Rows of `read.FILES`, with `duplicates` and `example`, or their sums (`file_counts`)."""
+    """Rows of `read.FILES`, with `duplicates` and `example`, or their sums (`log_reader`)."""
 
 
 class LogQuality(TypedDict):

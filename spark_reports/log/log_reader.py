@@ -12,13 +12,17 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import boots, file_counts, frames, read, second_read, sequence, set_aside
+from spark_reports.log import boots, frames, read, second_read, sequence, set_aside
 from spark_reports.log.completeness import GAPS_LISTED, Boot, Evidence, LineGap
 from spark_reports.log.grouping import Rows
 from spark_reports.log.inputs import Form
 from spark_reports.log.read import Source
 from spark_reports.log.sequence import Side
 
+FEW: Final = 1_000
+"""Up to this many rows about files are collected as they are. The driver does not get a row for each file of
+a fleet."""
+_EXAMPLES: Final = 5
 _SPAN_DDL: Final = f"{sequence.BOOT_DDL}, seq_from BIGINT, seq_to BIGINT"
 
 
@@ -32,8 +36,7 @@ class Lines:
 
     def evidence(self, listed: int = GAPS_LISTED) -> Evidence:
         """The boots, up to `listed` gaps, and the files."""
-        files = file_counts.rows(frames.of_frame(read.FILES, self.frame))
-        return Evidence(self.boots, self._gaps(listed), self._with_examples(files))
+        return Evidence(self.boots, self._gaps(listed), self._with_examples(_files(self.frame)))
 
     def _gaps(self, listed: int) -> list[LineGap]:
         # Each boot with lost lines has a gap, so the list has no room for later boots.
@@ -53,7 +56,7 @@ class Lines:
             odd = self.frame.where(F.col("problem").isNotNull() | F.col("is_changed"))
             named = odd.withColumn("what_is_wrong", set_aside.what_is_wrong())
             worst = frames.of_frame(read.EXAMPLES, named).orderBy("file", "problem")
-            examples = frames.rows(worst.limit(file_counts.FEW))
+            examples = frames.rows(worst.limit(FEW))
         known = {(row["file"], row["problem"]): row["example"] for row in examples}
         return [
             row
@@ -82,3 +85,31 @@ def lines(spark: SparkSession, source: Source, side: Side | None = None) -> Iter
             rows = boots.boots(read.identified(once), side)
         inside = [row for row in rows if boots.is_of_period(row)]
         yield Lines(once.withColumns(read.facts(source.first, source.last)), inside)
+
+
+def _files(lines: DataFrame) -> Rows:
+    """The rows of `read.FILES` if they are few. Else their sums by problem (`file` is null), and a few rows
+    that are examples, whose counts are 0. One row then also has `files`, the number of all files, and
+    `open_files`, the number of files still being written."""
+    per_file = frames.of_frame(read.FILES, lines).persist()
+    try:
+        few = frames.rows(per_file.limit(FEW + 1))
+        return few if len(few) <= FEW else _added_up(per_file)
+    finally:
+        per_file.unpersist()
+
+
+def _added_up(per_file: DataFrame) -> Rows:
+    counts, is_open = list(read.FILES.measures), F.col("file").endswith(".open")
+    none = dict.fromkeys(counts, 0)
+    sums = per_file.groupBy("problem").agg(*[F.sum(name).alias(name) for name in counts])
+    numbers = per_file.agg(
+        F.count_distinct("file").alias("files"),
+        F.count_distinct(F.when(is_open, F.col("file"))).alias("open_files"),
+    )
+    worst = per_file.where(F.col("problem").isNotNull()).orderBy("file", "problem").limit(_EXAMPLES)
+    return [
+        *({"file": None, "problem": None, **none, **row} for row in frames.rows(numbers)),
+        *({"file": None, **row} for row in frames.rows(sums)),
+        *(row | none for row in frames.rows(worst)),
+    ]

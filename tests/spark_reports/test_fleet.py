@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql.classic.dataframe import DataFrame
 
 from spark_reports.cli import main
-from spark_reports.log import file_counts, log_reader
+from spark_reports.log import log_reader
 from spark_reports.log.completeness import Evidence, quality
 from spark_reports.log.read import Source
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
@@ -31,7 +31,7 @@ def files(tmp_path):
 def test_many_files_are_added_up_by_spark_with_the_same_result(spark, files, monkeypatch):
     with log_reader.lines(spark, files) as log:
         each = log.evidence().files
-        monkeypatch.setattr(file_counts, "FEW", 5)
+        monkeypatch.setattr(log_reader, "FEW", 5)
         added_up = log.evidence().files
     assert len(each) == 16
     assert len(added_up) == 1 + 2 + 4  # of all files, by problem, and the examples
@@ -45,7 +45,7 @@ def test_many_files_are_added_up_by_spark_with_the_same_result(spark, files, mon
 
 
 def test_files_that_hold_nothing_usable_are_counted_too(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_counts, "FEW", 1)
+    monkeypatch.setattr(log_reader, "FEW", 1)
     for number in range(3):
         write(tmp_path / f"decisions-20261120T000000Z-{number}.jsonl", raw="garbage\n")
     with log_reader.lines(spark, Source([str(tmp_path)], FRIDAY, FRIDAY)) as log:
