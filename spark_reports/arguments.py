@@ -96,6 +96,7 @@ def add_input_format(parser: Arguments) -> None:
 def add_replace(parser: Arguments, *places: str) -> None:
     parser.add_argument(
         "--replace",
+        dest="may_lose_lines",
         action="store_true",
         help=f"write the days even if the input lacks lines of them in the {' or the '.join(places)}",
     )

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         from spark_reports.log.store import Table
 
         source = Source(options.input, first, last)
-        done = compact(spark, source, Table(options.output), may_lose_lines=options.replace)
+        done = compact(spark, source, Table(options.output), may_lose_lines=options.may_lose_lines)
     if not done.lines and not done.quarantined_lines:
         raise NothingToReportError(nothing_of(period, options.input))
     if not options.quiet:

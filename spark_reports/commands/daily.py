@@ -109,7 +109,7 @@ def _make(options: argparse.Namespace, publication: Publication, first: date, la
         from spark_reports.log.read import Source
 
         source = Source(options.input, first, last, Form(options.input_format))
-        report = daily_run.made(spark, publication, source)
+        report = daily_run.made(spark, publication.loaded(spark), source)
     if report is None:
         raise NothingToReportError(nothing_of(period_text(first, last), options.input))
     return report

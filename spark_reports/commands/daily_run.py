@@ -36,13 +36,12 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
 
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     first, last = source.first, source.last
-    publication = publication.loaded(spark)
     with summed(spark, source, publication.cluster) as sums:
         if sums is None:
             return None
         known, before = None, {}
         if publication.rollup is not None:
-            if not publication.may_replace:
+            if not publication.may_lose_lines:
                 kept = kept_days.read(spark, publication.rollup, first, last)
                 _require_same_log(kept, sums, publication.rollup)
             drifts = sums.drifts.unionByName(rollup.left_out(sums.rolled))

@@ -54,7 +54,7 @@ def complete(options: argparse.Namespace) -> None:
         if getattr(options, option) is None:
             setattr(options, option, f"{options.store.rstrip('/')}/{folder}")
     options.index = options.index or options.output
-    options.format = options.format or FORMATS
+    options.formats = options.formats or FORMATS
 
 
 def run(options: argparse.Namespace, first: date, last: date) -> int:
@@ -69,12 +69,12 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         from spark_reports.log.store import Table
 
         table, log = Table(lines), Source(options.input, first, last)
-        days = Days(publication.owned(spark, options.store), options.fail_on, is_quiet=options.quiet)
+        days = Days(publication.loaded(spark, options.store), options.fail_on, is_quiet=options.quiet)
         asked = set(days_between(first, last))
         unmade = Unmade(spark, options.output)
         left_over = unmade.read() - asked
         unmade.add(*asked)
-        missed, late = _write(spark, log, table, left_over, unmade, days, may_lose_lines=options.replace)
+        missed, late = _write(spark, log, table, left_over, unmade, days)
         checked = asked | left_over | missed
         written = checked | late
         before = {first - timedelta(days=1)} & table.days(spark)  # not in the first run
@@ -102,8 +102,6 @@ def _write(
     left_over: set[date],
     unmade: "Unmade",
     days: "Days",
-    *,
-    may_lose_lines: bool,
 ) -> tuple[set[date], set[date]]:
     """Write the days of the log to the table, and days before them. Return those that no run had written, and
     those for which lines came late.
@@ -113,7 +111,7 @@ def _write(
     from spark_reports.log import late_days
     from spark_reports.log.compact import compact
 
-    done = compact(spark, log, table, may_lose_lines=may_lose_lines)
+    done = compact(spark, log, table, may_lose_lines=days.publication.may_lose_lines)
     days.tell(in_words(done))
     held = table.days(spark)
     late = late_days.days(spark, log, table, done.lines_before)

@@ -5,7 +5,7 @@
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from importlib.util import find_spec
 from pathlib import PurePosixPath
@@ -49,6 +49,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     )
     output.add_argument(
         "--format",
+        dest="formats",
         type=_formats,
         metavar="LIST",
         help="of html,md,json,csv,prom; default: html,md,json (with --store: prom, too)",
@@ -79,7 +80,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     )
     output.add_argument(
         "--no-addresses",
-        action="store_true",
+        dest="has_addresses",
+        action="store_false",
         help="leave out the addresses of clients, and the texts of unusable lines, which may have some",
     )
     output.add_argument(
@@ -114,35 +116,27 @@ class Publication:
     rollup: str | None = None
     owners: Owners | str | None = None
     """The owners; before `loaded`, it may be the address of a file that only Spark can read."""
-    teams_in: str = ""
-    """The folder above that of the teams."""
     index: str | None = None
     address: str | None = None
     cluster: str | None = None
     has_addresses: bool = True
-    may_replace: bool = False
-    """The rollup may lose lines of its days."""
+    may_lose_lines: bool = False
+    """The rollup may lose lines of its days (`--replace`)."""
 
     @classmethod
     def of(cls, options: argparse.Namespace) -> Self:
         """From the options of `add`, for a report in `--output`."""
-        return cls(
-            output=options.output,
-            formats=options.format or _FORMATS,
-            top=options.top,
-            rollup=options.rollup,
-            owners=options.owners,
-            teams_in=options.index or options.output,
-            index=options.index,
-            address=options.address,
-            cluster=options.cluster,
-            has_addresses=not options.no_addresses,
-            may_replace=options.replace,
-        )
+        values = {field.name: getattr(options, field.name) for field in fields(cls)}
+        return cls(**values | {"formats": options.formats or _FORMATS})
 
     def of_day(self, day: date) -> Self:
         """The same for one day of several, whose report has a folder of its own."""
         return replace(self, output=f"{self.output.rstrip('/')}/{day}")
+
+    @property
+    def team_folders(self) -> str:
+        """The folder in which each team has one."""
+        return f"{(self.index or self.output).rstrip('/')}/{teams.FOLDER}"
 
     @property
     def places(self) -> list[str]:
@@ -160,20 +154,17 @@ class Publication:
             _below(self.index, self.output)
             files.require_writable(self.index)
 
-    def loaded(self, spark: "SparkSession") -> Self:
-        """With the owners of a file on another file system. Raises UsageError for a mistake in it, and
-        AnalysisException if the file does not exist."""
-        if not isinstance(self.owners, str):
+    def loaded(self, spark: "SparkSession", store: str | None = None) -> Self:
+        """With the owners of a file on another file system. If no option names one: of `owners.toml` in the
+        store, if it is there. Raises UsageError for a mistake in it, and AnalysisException if a file that an
+        option names does not exist."""
+        text, path = None, f"{store}/{_OWNERS}"
+        if isinstance(self.owners, str):
+            text, path = files.read_far(spark, self.owners), self.owners
+        elif self.owners is None and store is not None:
+            text = files.read_if_there(spark, store, _OWNERS)
+        if text is None:
             return self
-        return self._with_owners(files.read_far(spark, self.owners), self.owners)
-
-    def owned(self, spark: "SparkSession", folder: str) -> Self:
-        """With the owners of `owners.toml` in this folder, if it is there and no option names others.
-        Raises UsageError for a mistake in it."""
-        text = None if self.owners is not None else files.read_if_there(spark, folder, _OWNERS)
-        return self if text is None else self._with_owners(text, f"{folder}/{_OWNERS}")
-
-    def _with_owners(self, text: str, path: str) -> Self:
         try:
             return replace(self, owners=owners.parse(text, path))
         except owners.OwnersError as error:
@@ -258,20 +249,19 @@ class Publication:
         """The link from the page to the folder of the teams; None if there is none."""
         if not _has_teams(report):
             return None
-        (_, above), (_, folder) = _place(self.teams_in), _place(self.output)
-        return f"{'../' * len(folder.relative_to(above).parts)}{teams.FOLDER}"
+        (_, of_teams), (_, folder) = _place(self.team_folders), _place(self.output)
+        return f"{'../' * len(folder.relative_to(of_teams.parent).parts)}{teams.FOLDER}"
 
     def _publish_teams(self, spark: "SparkSession | None", report: Report) -> None:
         """Write the folder of each team."""
         if report["owners"] is None or not _has_teams(report):
             return
-        folder = f"{self.teams_in.rstrip('/')}/{teams.FOLDER}"
-        before = files.read_folders(spark, folder, teams.LATEST)
+        before = files.read_folders(spark, self.team_folders, teams.LATEST)
         for team in report["owners"]["teams"]:
             team_folder = teams.folder_of(team["team"])
             known = teams.latest(report, team, teams.from_text(before.get(team_folder)))
             for name, text in team_files.files(report, team, known).items():
-                files.write(spark, f"{folder}/{team_folder}", name, text)
+                files.write(spark, f"{self.team_folders}/{team_folder}", name, text)
 
 
 def _has_teams(report: Report) -> bool:

@@ -24,7 +24,7 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_period(parser, most_days=1)
     publishing.add(parser, has_output=True)
     arguments.add_gates(parser)
-    parser.set_defaults(run=run, replace=False)
+    parser.set_defaults(run=run, may_lose_lines=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -36,8 +36,7 @@ def remove_before(
     known = [_FACTS.fullmatch(name) for name in folders.names(spark, f"{rollup}/days")]
     days = [date.fromisoformat(name[1]) for name in known if name is not None]
     old = [day for day in days if day < first_kept]
-    team_folders = f"{publication.teams_in.rstrip('/')}/{teams.FOLDER}"
-    team_names = folders.names(spark, team_folders) if old else []
+    team_names = folders.names(spark, publication.team_folders) if old else []
     for day in old:
         for stored in (table, *(Table(f"{rollup}/{name}") for name in TABLES)):
             stored.remove(spark, day)
@@ -48,7 +47,7 @@ def remove_before(
         if not folders.names(spark, folder):
             folders.delete(spark, folder)
         for team in team_names:
-            folders.delete(spark, f"{team_folders}/{team}/{teams.page_of(str(day))}")
+            folders.delete(spark, f"{publication.team_folders}/{team}/{teams.page_of(str(day))}")
         folders.delete(spark, f"{rollup}/{evidence.FOLDER}/{day}.json")
         folders.delete(spark, f"{rollup}/days/{day}.json")
     if old:

@@ -29,7 +29,7 @@ def test_each_schedule_runs_the_same_command(schedule):
     """Index, owners, metrics and rollup are the command's own, so no schedule can forget one."""
     found = completed(commands()[schedule])
     assert without_places(found) == without_places(completed(["daily", "--input", "logs", "--store", "lake"]))
-    assert "prom" in found["format"]
+    assert "prom" in found["formats"]
     assert found["index"] == found["output"]
     assert found["rollup"] == f"{found['store']}/rollup"
 

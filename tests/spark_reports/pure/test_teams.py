@@ -236,10 +236,10 @@ def test_different_teams_have_different_safe_folders():
 @pytest.mark.parametrize(
     ("publication", "link"),
     [
-        (Publication("out", ("html",), teams_in="out"), "teams"),
-        (Publication("out", ("html",), teams_in="out").of_day(date(2026, 11, 20)), "../teams"),
-        (Publication("out/2026/11/20", ("html",), teams_in="out", index="out"), "../../../teams"),
-        (Publication("s3a://b/out/20", ("html",), teams_in="s3a://b/out"), "../teams"),
+        (Publication("out", ("html",)), "teams"),
+        (Publication("out", ("html",), index="out").of_day(date(2026, 11, 20)), "../teams"),
+        (Publication("out/2026/11/20", ("html",), index="out"), "../../../teams"),
+        (Publication("s3a://b/out/20", ("html",), index="s3a://b/out"), "../teams"),
     ],
 )
 def test_the_days_page_links_the_pages_of_its_teams_where_they_are(publication, link):
@@ -250,9 +250,8 @@ def test_the_days_page_links_the_pages_of_its_teams_where_they_are(publication, 
 
 def test_a_report_of_several_days_has_no_folders_for_teams():
     """Their bars are of days."""
-    report, _ = Publication("out", ("html",), teams_in="out").linked(
-        owned() | {"first_day": "2026-11-19"}, [], {}
-    )
+    several = owned() | {"first_day": "2026-11-19"}
+    report, _ = Publication("out", ("html",)).linked(several, [], {})
     assert report["links"]["teams"] is None
 
 
