@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from rigs.simulated import violations
-from spark_reports.commands import shippers
 from tests.documents import commands, fields, keys, report_schema, rollup_schema
 from tests.test_states import drawing
 from tsproxy.config import schema
@@ -30,7 +29,6 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "keys": keys.reference,
     "fields": fields.reference,
     "invariants": violations.as_table,
-    "shippers": shippers.as_table,
 }
 
 

@@ -1,6 +1,7 @@
 """A line that a shipper changed shows which shipper it may have been, in the forms of `fixed/shipped`."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,7 @@ FIT = {
     "rsyslog-jsonf": [RSYSLOG],
     "vector-json": ["Vector"],
 }
+PAGE = Path(__file__).parents[3] / "docs" / "guide" / "ship-the-log.md"
 BEGINNING = 300
 """The characters of a changed line that are kept."""
 
@@ -44,6 +46,12 @@ def test_each_form_fits_its_shipper_and_no_other(form):
     content = (SHIPPED / f"{form}.ndjson").read_bytes()
     text = content.split(b"\n")[0].decode("utf-8", "replace")
     assert fitting(text) == FIT.get(form, [])
+
+
+def test_the_page_has_each_shipper_with_its_option():
+    page = PAGE.read_text(encoding="utf-8")
+    for shipper in shippers.SHIPPERS:
+        assert f"\n| {shipper.name} | {shipper.whole_with} | " in page
 
 
 @pytest.mark.parametrize("packed", ["(gzip) ", "(zstandard) "])
