@@ -5,9 +5,10 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from spark_reports import arguments
-from spark_reports.commands.spark_run import nothing_of, spark_at_work
+from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.log.completeness import NEWER
+from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import period_text
 from spark_reports.report import words
 

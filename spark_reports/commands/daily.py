@@ -10,9 +10,9 @@ from spark_reports import arguments
 from spark_reports.commands import daily_run, day_by_day, publishing
 from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import LEAST_DAYS
-from spark_reports.commands.spark_run import nothing_of, spark_at_work
+from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
-from spark_reports.log.inputs import Form
+from spark_reports.log.inputs import Form, nothing_of
 from spark_reports.log.period import period_text
 from spark_reports.render import markdown
 from spark_reports.report.files import to_json

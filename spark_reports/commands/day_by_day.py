@@ -28,8 +28,9 @@ from spark_reports.commands import daily_run
 from spark_reports.commands.compact import in_words
 from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import remove_before
-from spark_reports.commands.spark_run import nothing_of, spark_at_work
+from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, LinesWouldVanishError, NothingToReportError
+from spark_reports.log.inputs import Form, nothing_of
 from spark_reports.log.period import days_between
 from spark_reports.report import files, gates, words
 
@@ -64,7 +65,6 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
     publication.of_day(first).check()
     lines = f"{options.store.rstrip('/')}/{_TABLE}"
     with spark_at_work(options, is_brief=False, writes=[lines, *publication.places]) as spark:
-        from spark_reports.log.inputs import Form
         from spark_reports.log.read import Source
         from spark_reports.log.store import Table
 

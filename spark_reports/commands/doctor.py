@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import shippers
-from spark_reports.commands.spark_run import nothing_of, spark_at_work
+from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.log.completeness import Evidence, LogQuality, State, quality
-from spark_reports.log.inputs import Form
+from spark_reports.log.inputs import Form, nothing_of
 from spark_reports.log.period import period_text
 from spark_reports.report import missing, words
 

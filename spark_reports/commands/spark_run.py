@@ -5,13 +5,10 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from datetime import date
-from itertools import chain, islice
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports.exits import SparkUnavailableError, UsageError
-from spark_reports.report import words
 from spark_reports.report.files import local, require_writable, try_far
 from spark_reports.spark.session import settings, spark_session
 
@@ -56,7 +53,6 @@ _CHARS: Final = 300
 _NOT_THERE: Final = "[PATH_NOT_FOUND]"
 _GLOB: Final = re.compile(r"[*?\[{\\]")
 _MAX_CAUSES: Final = 4
-_MAX_FILES: Final = 100_000
 
 
 @contextmanager
@@ -147,24 +143,3 @@ def explained(texts: Sequence[str]) -> str:
 def _in_a_line(text: str) -> str:
     line = _NOISE.sub("", text.strip().partition("\n")[0]).strip()
     return line if len(line) <= _CHARS else f"{line[:_CHARS]}…"
-
-
-def nothing_of(period: str, inputs: Sequence[str]) -> str:
-    """The error text for inputs that exist, but hold no line of the days in `period`. It names the days of
-    files that are in directories of this machine."""
-    there = words.days_in_words(sorted(set(_days_of_files(inputs))))
-    others = f"; there are files of {there}" if there else ""
-    return (
-        f"no decision log lines of {period} under {' '.join(inputs)}: days are UTC, and of "
-        "a directory the files decisions-<day>… of the days asked for, the one before and the one after are "
-        f"read{others}"
-    )
-
-
-def _days_of_files(inputs: Sequence[str]) -> Iterator[str]:
-    """The days on which files in local directories were opened, such as `2026-11-20`."""
-    folders = [folder for path in inputs if (folder := local(path)) is not None and folder.is_dir()]
-    files = chain.from_iterable(folder.rglob("decisions-*") for folder in folders)
-    for path in islice(files, _MAX_FILES):
-        with suppress(ValueError):  # a file of somebody else
-            yield date.fromisoformat(path.name.removeprefix("decisions-")[:8]).isoformat()

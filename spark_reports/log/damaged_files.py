@@ -7,13 +7,13 @@ are already known.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
-from pyspark.sql.types import StructType
 
 from spark_reports.log.schema import CORRUPT
 from spark_reports.spark.session import settings
@@ -52,14 +52,9 @@ def paths(lines: DataFrame) -> list[str]:
             damaged.append(path)
 
 
-def files(reader: DataFrameReader, places: list[str], damaged: list[str]) -> DataFrame:
-    """One row for each of these files. Their content is not read."""
-    return reader.format("binaryFile").load(places).where(F.col(PATH).isin(damaged))
-
-
-def as_lines(schema: StructType) -> list[Column]:
-    """The columns of a line of this schema that Spark could not read: all but CORRUPT are null."""
-    values = {CORRUPT: F.lit(LINE)}
-    return [
-        values.get(field.name, F.lit(None).cast(field.dataType)).alias(field.name) for field in schema.fields
-    ]
+def as_lines(
+    reader: DataFrameReader, places: list[str], damaged: list[str], more: Sequence[Column]
+) -> DataFrame:
+    """A line that Spark could not read for each of these files, whose content is not read: CORRUPT, `more`."""
+    files = reader.format("binaryFile").load(places).where(F.col(PATH).isin(damaged))
+    return files.select(F.lit(LINE).alias(CORRUPT), *more)

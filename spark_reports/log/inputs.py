@@ -18,7 +18,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.log import folders
-from spark_reports.log.period import period_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,11 +76,11 @@ def of_days(spark: "SparkSession", path: str, days: Iterable[date]) -> list[str]
     return [place for place in places if folders.matches(spark, place)]
 
 
-def no_folder(paths: Iterable[str], first: date, last: date) -> str:
-    """The error text for inputs without a folder for the days, or for the day before or after."""
+def nothing_of(period: str, paths: Iterable[str]) -> str:
+    """The error text for inputs that hold no line of the days in `period`."""
     return (
-        f"no decision log lines of {period_text(first, last)} (UTC): {' '.join(paths)} is there neither for "
-        "these days nor for the day before or after"
+        f"no decision log lines of {period} under {' '.join(paths)}: days are UTC, and of a directory the "
+        "files decisions-<day>… of the days asked for, the one before and the one after are read"
     )
 
 

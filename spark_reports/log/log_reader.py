@@ -54,8 +54,8 @@ class Lines:
         if any(row["problem"] is not None or row["changed"] for row in files):
             # Spark sorts to find the least text. In a separate query, it sorts only the few such lines.
             odd = self.frame.where(F.col("problem").isNotNull() | F.col("is_changed"))
-            named = odd.withColumn("what_is_wrong", set_aside.what_is_wrong())
-            worst = frames.of_frame(read.EXAMPLES, named).orderBy("file", "problem")
+            least = F.min(set_aside.what_is_wrong()).alias("example")
+            worst = odd.groupBy(*read.FILES.keys).agg(least).orderBy(*read.FILES.keys)
             examples = frames.rows(worst.limit(FEW))
         known = {(row["file"], row["problem"]): row["example"] for row in examples}
         return [

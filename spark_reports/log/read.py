@@ -37,7 +37,7 @@ from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.inputs import Form
-from spark_reports.log.period import days_between
+from spark_reports.log.period import days_between, period_text
 from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Table
@@ -66,13 +66,6 @@ FILES: Final = Grouping(
 delivered, `once` counts it once. A line that is in two files counts for one of them. `inside` counts usable
 lines of the period. `unusable` counts lines set aside that hold totals of the period or may hold them
 (`set_aside`), `changed` usable lines that only the second reading understood (`second_read`)."""
-
-EXAMPLES: Final = Grouping(
-    keys=("file", "problem"),
-    measures={"example": Measure(How.LEAST, ("what_is_wrong",))},
-)
-"""For the same keys, from unusable and changed lines, with `set_aside.what_is_wrong`: what is wrong with one
-of them."""
 
 CONFLICT: Final = "conflict"
 OF_A_COPY: Final = ("raw", "file", "hour", "day", "event_date")
@@ -140,13 +133,9 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
 
     Raises NothingToReportError if no folder of the days exists.
     """
-    parts = [
-        part
-        for reader, places in readers(spark, source)
-        for part in _of_input(spark, reader, places, ddl, more)
-    ]
+    parts = [_of_input(spark, *reader, ddl, more) for reader in readers(spark, source)]
     if not parts:
-        raise NothingToReportError(inputs.no_folder(source.inputs, source.first, source.last))
+        raise NothingToReportError(inputs.nothing_of(period_text(source.first, source.last), source.inputs))
     return reduce(DataFrame.unionByName, parts)
 
 
@@ -196,13 +185,13 @@ def _of_input(
     places: list[str],
     ddl: str,
     more: Sequence[Column],
-) -> Iterator[DataFrame]:
-    """The lines of one input. Then, if the session skips damaged files, a line for each of them."""
-    lines = reader().schema(ddl).option("columnNameOfCorruptRecord", CORRUPT).json(places)
-    yield lines.select("*", *more)
+) -> DataFrame:
+    """The lines of one input and, if the session skips damaged files, a line for each of them."""
+    lines = reader().schema(ddl).option("columnNameOfCorruptRecord", CORRUPT).json(places).select("*", *more)
     if damaged_files.are_skipped(spark) and (paths := damaged_files.paths(reader().text(places))):
-        damaged = damaged_files.files(reader(), places, paths)
-        yield damaged.select(*damaged_files.as_lines(lines.schema), *more)
+        damaged = damaged_files.as_lines(reader(), places, paths, more)
+        return lines.unionByName(damaged, allowMissingColumns=True)
+    return lines
 
 
 def names_of(days: Sequence[date]) -> str:

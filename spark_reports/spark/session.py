@@ -117,23 +117,16 @@ def require_pyspark() -> None:
         )
 
 
-def require_no_connect(master: str | None, environment: Mapping[str, str] = os.environ) -> None:
+def require_no_connect(master: str | None) -> None:
     """Raises SparkUnavailableError if a session would be one of Spark Connect. pyspark must be installed."""
-    named = _asked_for(master, environment)
-    if named is None:
-        from pyspark.sql.utils import is_remote
+    from pyspark.sql.utils import is_remote
 
-        named = "pyspark-client has nothing else" if is_remote() else None
-    if named is not None:
-        raise SparkUnavailableError(_REFUSAL.format(named))
-
-
-def _asked_for(master: str | None, environment: Mapping[str, str]) -> str | None:
-    if master is not None and master.startswith("sc://"):
-        return f"--master {master}"
-    if environment.get("SPARK_API_MODE", "").lower() == "connect":
-        return "SPARK_API_MODE is set"
-    return next((f"{name} is set" for name in _VARIABLES if environment.get(name)), None)
+    named = [f"--master {master}"] if (master or "").startswith("sc://") else []
+    named += ["SPARK_API_MODE is set"] if os.environ.get("SPARK_API_MODE", "").lower() == "connect" else []
+    named += [f"{name} is set" for name in _VARIABLES if os.environ.get(name)]
+    named += ["pyspark-client has nothing else"] if is_remote() else []
+    if named:
+        raise SparkUnavailableError(_REFUSAL.format(named[0]))
 
 
 def _start(master: str, jvm_options: str, shows_progress: bool) -> "SparkSession":
