@@ -55,6 +55,6 @@ def paths(lines: DataFrame) -> list[str]:
 def as_lines(
     reader: DataFrameReader, places: list[str], damaged: list[str], more: Sequence[Column]
 ) -> DataFrame:
-    """A line that Spark could not read for each of these files, whose content is not read: CORRUPT, `more`."""
+    """For each of these files a line that Spark could not read, CORRUPT, and `more`. They are not read."""
     files = reader.format("binaryFile").load(places).where(F.col(PATH).isin(damaged))
     return files.select(F.lit(LINE).alias(CORRUPT), *more)
