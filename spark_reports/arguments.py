@@ -74,9 +74,6 @@ def add_input(parser: Arguments) -> None:
         help="directories, files or globs of decision logs, on any file system that Spark knows; {date} "
         "stands for the day",
     )
-
-
-def add_skipping(parser: Arguments) -> None:
     parser.add_argument(
         "--skip-damaged-files",
         action="store_true",
@@ -87,8 +84,8 @@ def add_skipping(parser: Arguments) -> None:
 def add_input_format(parser: Arguments) -> None:
     parser.add_argument(
         "--input-format",
-        choices=list(inputs.Form),
-        default=inputs.Form.JSON,
+        choices=["json", "parquet"],
+        default="json",
         help="json (default): the files of the proxy; else a table that `compact` wrote",
     )
 

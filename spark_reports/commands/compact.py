@@ -27,7 +27,6 @@ def add(commands: arguments.Commands) -> None:
     )
     arguments.add_period(parser, arguments.MANY_DAYS)
     arguments.add_input(parser)
-    arguments.add_skipping(parser)
     parser.add_argument(
         "--output", required=True, metavar="TABLE", help="a directory on any file system that Spark knows"
     )

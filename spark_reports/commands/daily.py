@@ -12,7 +12,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import LEAST_DAYS
 from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
-from spark_reports.log.inputs import Form, nothing_of
+from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import period_text
 from spark_reports.render import markdown
 from spark_reports.report.files import to_json
@@ -33,7 +33,6 @@ def add(commands: arguments.Commands) -> None:
     source = parser.add_argument_group("input")
     arguments.add_period(source, arguments.MANY_DAYS)
     arguments.add_input(source)
-    arguments.add_skipping(source)
     arguments.add_input_format(source)
     parser.add_argument(
         "--store",
@@ -96,7 +95,7 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
                 f"a report has up to {arguments.MAX_DAYS} days, and {period_text(first, last)} is more: give "
                 "--store for a report of each day"
             )
-    elif options.json or options.input_format != Form.JSON:
+    elif options.json or options.input_format != "json":
         raise UsageError(
             "--store reads the log itself and prints a line for each day: leave --json and --input-format out"
         )
@@ -104,11 +103,11 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
 
 def _make(options: argparse.Namespace, publication: Publication, first: date, last: date) -> Report:
     # A log in the form of a table is usually large.
-    is_brief = options.input_format == Form.JSON
-    with spark_at_work(options, is_brief=is_brief, writes=publication.places) as spark:
+    is_table = options.input_format == "parquet"
+    with spark_at_work(options, is_brief=not is_table, writes=publication.places) as spark:
         from spark_reports.log.read import Source
 
-        source = Source(options.input, first, last, Form(options.input_format))
+        source = Source(options.input, first, last, is_table=is_table)
         report = daily_run.made(spark, publication.loaded(spark), source)
     if report is None:
         raise NothingToReportError(nothing_of(period_text(first, last), options.input))

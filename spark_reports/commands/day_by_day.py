@@ -30,7 +30,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.commands.retention import remove_before
 from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, LinesWouldVanishError, NothingToReportError
-from spark_reports.log.inputs import Form, nothing_of
+from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import days_between
 from spark_reports.report import files, words
 
@@ -146,7 +146,7 @@ class Days:
         Return OK, GATE_TRIPPED, FAILED if no line of the day can be used or if the rollup holds it of another
         log, or None if there is no line.
         """
-        source = replace(self.log, inputs=[self.table.name], first=day, last=day, form=Form.PARQUET)
+        source = replace(self.log, inputs=[self.table.name], first=day, last=day, is_table=True)
         publication = self.publication.of_day(day)
         try:
             report = daily_run.made(self.spark, publication, source)

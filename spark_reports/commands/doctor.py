@@ -13,7 +13,7 @@ from spark_reports.commands import shippers
 from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.log.completeness import Evidence, LogQuality, State, quality
-from spark_reports.log.inputs import Form, nothing_of
+from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import period_text
 from spark_reports.report import missing, words
 
@@ -28,7 +28,6 @@ def add(commands: arguments.Commands) -> None:
     )
     arguments.add_period(parser)
     arguments.add_input(parser)
-    arguments.add_skipping(parser)
     arguments.add_input_format(parser)
     arguments.add_master(parser)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
@@ -42,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
     with spark_at_work(options) as spark:
         from spark_reports.log import log_reader, read
 
-        source = read.Source(options.input, first, last, Form(options.input_format))
+        source = read.Source(options.input, first, last, is_table=options.input_format == "parquet")
         with log_reader.lines(spark, source) as log:
             evidence = log.evidence()
     if not evidence.files:

@@ -1,4 +1,4 @@
-"""The places of a log: paths, in which `{date}` stands for a day, and the form of what is there.
+"""The places of a log: paths, in which `{date}` stands for a day.
 
 A fleet puts the files of each day into a folder of their own. The day of a folder is the day on which its
 files were opened, which is part of their names:
@@ -13,7 +13,6 @@ With `{date}`, only the folders of the wanted days are listed. A day without a f
 import re
 from collections.abc import Iterable
 from datetime import date
-from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -31,13 +30,6 @@ _GLOB: Final = re.compile(r"[*?\[{]")
 _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
 _LOOKED_AT: Final = 100
 """The paths of a glob that are looked at. A glob may match a million, and each costs a question to Java."""
-
-
-class Form(StrEnum):
-    """The form of stored lines: JSON as the proxy writes it, or a table of `compact`."""
-
-    JSON = "json"
-    PARQUET = "parquet"
 
 
 def has_date(path: str) -> bool:

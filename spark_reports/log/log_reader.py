@@ -15,7 +15,6 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.log import boots, frames, read, second_read, sequence, set_aside
 from spark_reports.log.completeness import GAPS_LISTED, Boot, Evidence, LineGap
 from spark_reports.log.grouping import Rows
-from spark_reports.log.inputs import Form
 from spark_reports.log.read import Source
 from spark_reports.log.sequence import Side
 
@@ -74,7 +73,7 @@ def lines(spark: SparkSession, source: Source, side: Side | None = None) -> Iter
     side = side or sequence.side_of(source.first, source.last)
     with ExitStack() as stack:
         marked = read.marked_lines(spark, source)
-        if source.form is Form.JSON:
+        if not source.is_table:
             first = frames.kept(stack, marked)
             marked = second_read.marked_lines(spark, source, first)
             marked = first if marked is first else frames.kept(stack, marked)

@@ -36,7 +36,6 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
-from spark_reports.log.inputs import Form
 from spark_reports.log.period import days_between, period_text
 from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
@@ -78,16 +77,17 @@ _RAW_CHARS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The place of the log, its form, and the days that are read."""
+    """The place of the log, and the days that are read."""
 
     inputs: Sequence[str]
     first: date
     last: date
-    form: Form = Form.JSON
+    is_table: bool = False
+    """True for tables of `compact`, false for JSON as the proxy writes it."""
 
     def __post_init__(self) -> None:
         """Raises UsageError for `{date}` in the path of a table."""
-        if self.form is not Form.JSON and (dated := [path for path in self.inputs if inputs.has_date(path)]):
+        if self.is_table and (dated := [path for path in self.inputs if inputs.has_date(path)]):
             raise UsageError(f"{dated[0]} is to be a table, which holds all its days: leave {{date}} out")
 
     @property
@@ -104,7 +104,7 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     (how often the line was delivered), `problem` (null if none), `day` (`2026-11-20`) and `hour`
     (`2026-11-20T10`).
     """
-    if source.form is Form.JSON:
+    if not source.is_table:
         raw = json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file"))
         return with_marks(raw, marks())
     days = list(map(str, source.days_of_files))
@@ -217,13 +217,12 @@ def deduplicated(
     aggregated as one struct: forty aggregates of one column each cost a quarter more.
     """
     boots = F.broadcast(dirty)
-    known = F.coalesce(~F.col("problem").isin(*set_aside.PROBLEMS_WITHOUT_IDENTITY), F.lit(True))
+    known = identified(marked)
     rest = [name for name in marked.columns if name not in (*by, "copies", "problem")]
     content = F.xxhash64(F.to_json(F.struct(*[name for name in rest if name not in OF_A_COPY])))
     order = F.struct(~set_aside.may_hold_totals(first, last), *FIRST_OF_COPIES)
     once = (
-        marked.where(known)
-        .join(boots, on=list(BOOT), how="left_semi")
+        known.join(boots, on=list(BOOT), how="left_semi")
         .withColumn("content", content)
         .groupBy(*by)
         .agg(
@@ -235,8 +234,8 @@ def deduplicated(
         )
         .select(*by, "copies", "problem", "line.*")
     )
-    clean = marked.where(known).join(boots, on=list(BOOT), how="left_anti")
-    unidentified = marked.where(~known)
+    clean = known.join(boots, on=list(BOOT), how="left_anti")
+    unidentified = marked.where(F.col("problem").isin(*set_aside.PROBLEMS_WITHOUT_IDENTITY))
     return clean.unionByName(unidentified).unionByName(once)
 
 

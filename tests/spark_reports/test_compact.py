@@ -7,7 +7,6 @@ import zstandard
 
 from spark_reports.cli import main
 from spark_reports.log.compact import compact
-from spark_reports.log.inputs import Form
 from spark_reports.log.read import Source
 from spark_reports.log.schema import COLUMNS
 from spark_reports.log.store import Table
@@ -60,7 +59,7 @@ def test_the_table_holds_each_line_of_the_files_once_and_writing_it_again_change
     assert (apart["raw"], apart["file"]) == ("garbage", "decisions-20261120T000000Z-a.jsonl")
     compact(spark, Source([str(decisions)], SATURDAY, SATURDAY), Table(str(table)))
     from_lines = lines_from(spark, Source([str(decisions)], FRIDAY, FRIDAY))
-    assert lines_from(spark, Source([str(table)], FRIDAY, FRIDAY, Form.PARQUET)) == from_lines
+    assert lines_from(spark, Source([str(table)], FRIDAY, FRIDAY, is_table=True)) == from_lines
     assert sum("'copies': 2" in line for line in from_lines) == 1
     assert sum("'problem': 'not_json'" in line for line in from_lines) == 1
     before = rows_of(spark, table)
@@ -78,7 +77,7 @@ def test_a_report_from_the_table_is_the_report_from_the_lines_on_a_random_day_of
     table = str(tmp_path / "table")
     compact(spark, Source([str(tmp_path)], day - ONE_DAY, day + ONE_DAY), Table(table))
     from_lines = made_from(spark, Source([str(tmp_path)], day, day))
-    assert made_from(spark, Source([table], day, day, Form.PARQUET)) == from_lines
+    assert made_from(spark, Source([table], day, day, is_table=True)) == from_lines
 
 
 def test_each_line_names_its_file_whatever_that_is_called_and_whichever_input_it_is_of(spark, tmp_path):

@@ -12,7 +12,6 @@ import pytest
 from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS
 from spark_reports.log.completeness import quality
-from spark_reports.log.inputs import Form
 from spark_reports.log.read import Source
 from spark_reports.report.assemble import assemble
 from tests.spark_reports import reports
@@ -182,7 +181,7 @@ def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order
             table = ["--input", str(folder), "--output", str(folder / "lines"), "--date", "2026-11-20"]
             for _ in range(2):  # the second run finds nothing that would vanish
                 assert main(["compact", *table]) == 0
-            sources.append(Source([str(folder / "lines")], FRIDAY, FRIDAY, Form.PARQUET))
+            sources.append(Source([str(folder / "lines")], FRIDAY, FRIDAY, is_table=True))
         for each in sources:
             made = assemble(collect(spark, each), FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
             found.append((made["totals"], made["log"]["quarantined_lines"], made["log"]["state"]))
