@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 
 from spark_reports.exits import LinesWouldVanishError
 from spark_reports.log import frames, read, second_read, sequence
+from spark_reports.log.period import days_between
 from spark_reports.log.read import Source
 from spark_reports.log.schema import IDENTITY, TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Table
@@ -106,10 +107,10 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[dat
 
     Nearly always the table has no line of the days yet. Then the input is not read.
     """
-    days = [str(day) for day in sorted(table.days(spark)) if source.first <= day <= source.last]
-    if not days:
+    if not table.days(spark).intersection(days_between(source.first, source.last)):
         return {}
-    counts = lacking(table.lines(spark, days), dated(spark, source)).groupBy("event_date").count()
+    stored = within(table.rows(spark), source)
+    counts = lacking(stored, dated(spark, source)).groupBy("event_date").count()
     rows = counts.orderBy("event_date").collect()
     return {date.fromisoformat(row["event_date"]): row["count"] for row in rows}
 

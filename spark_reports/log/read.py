@@ -108,8 +108,8 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
         raw = json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file"))
         return with_marks(raw, marks())
     days = list(map(str, source.days_of_files))
-    parts = [Table(name).lines(spark, days) for name in source.inputs]
-    return _of_columns(reduce(DataFrame.unionByName, parts).withColumnRenamed("event_date", "day"))
+    rows = reduce(DataFrame.unionByName, [Table(name).rows(spark) for name in source.inputs])
+    return _of_columns(rows.where(F.col("event_date").isin(days)).withColumnRenamed("event_date", "day"))
 
 
 def with_marks(raw: DataFrame, marked: Mapping[str, Column]) -> DataFrame:

@@ -1,10 +1,6 @@
 """Lines that were set aside: what is wrong with them (`problem`; `read` lists all), and whether they may hold
 totals of the period.
 
-A table keeps the problem of each line, and the number of the checks that found it. Lines that an earlier
-release checked less are checked again when they are read: one absurd count would bend each sum, or end a
-report.
-
 A line that cannot be used makes the log incomplete if it holds totals (counters, heartbeats) or may hold
 them. Otherwise a day on which all counters are unusable would look like a day without traffic. Decisions
 are examples and lifecycle lines are notes: they hold no totals. The event of a torn line is read from the
@@ -25,7 +21,9 @@ from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
 from tsproxy.model.outcome import VerdictName
 
 CHECKS: Final = 1
-"""The number of the checks. One more whenever they find a problem that they did not find before."""
+"""The number of the checks, which a table has with each line. One more whenever they find a problem that they
+did not find before. From then on, stored lines with fewer checks must be checked again when they are read:
+one absurd count would bend each sum, or end a report."""
 
 _HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value, EventName.CLIENT.value)
 PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
@@ -66,16 +64,6 @@ def of_second_read() -> Column:
         .when(is_corrupt & is_known, "bad_type")
         .otherwise(_of_fields())
     )
-
-
-def is_to_check() -> Column:
-    """True for a stored line that an earlier release has checked, or none; never null."""
-    return F.coalesce(F.col("checks") < CHECKS, F.lit(True))
-
-
-def of_stored() -> Column:
-    """The problem of a stored line; null if it has none."""
-    return F.coalesce("problem", F.when(is_to_check(), _of_fields()))
 
 
 def _of_fields() -> Column:

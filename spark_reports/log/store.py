@@ -4,15 +4,14 @@ A write replaces exactly the partitions of its days.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import folders, set_aside
+from spark_reports.log import folders
 from spark_reports.log.schema import TABLE_DDL
 
 _PARTITION: Final = re.compile(r"event_date=(\d{4}-\d\d-\d\d)")
@@ -36,15 +35,6 @@ class Table:
         # A damaged file of the log may be skipped. A file of the table may hold all lines of a day.
         whole = spark.read.schema(TABLE_DDL).option("ignoreCorruptFiles", "false")
         return whole.parquet(self.name)
-
-    def lines(self, spark: SparkSession, days: Sequence[str]) -> DataFrame:
-        """Its lines of these days. `problem` is what the checks of this release find, whichever release wrote
-        the table."""
-        rows = self.rows(spark).where(F.col("event_date").isin(*days))
-        # The checks read nearly all columns, so they are left out if no line needs them.
-        if rows.where(set_aside.is_to_check()).isEmpty():
-            return rows
-        return rows.withColumns({"problem": set_aside.of_stored(), "checks": F.lit(set_aside.CHECKS)})
 
     def replace_days(self, rows: DataFrame, days: Iterable[date]) -> None:
         """Replace the days of `rows`, and no others. One of `days` of which `rows` has no row loses what the

@@ -9,8 +9,6 @@ import json
 from datetime import date
 
 import pytest
-from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
-from pyspark.testing import assertDataFrameEqual
 
 from spark_reports.cli import main
 from spark_reports.commands.render import FORMATS
@@ -122,31 +120,3 @@ def test_no_line_is_lost_by_a_table(spark, log, problems, tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert sum(found["quarantined_lines"].values()) == len(LINES) - len(usable)
     assert set(found["quarantined_lines"]) >= {"bad_type", "bad_instant", "bad_key", "bad_count"}
-
-
-def test_a_table_of_a_release_that_checked_less_gives_the_same_report(spark, log, problems, tmp_path, capsys):
-    """Its lines are set aside, named and counted. `compact` writes the day again without unchecked lines."""
-
-    def written(table):
-        where = ["--output", str(tmp_path / table), "--date", "2026-11-20"]
-        return main(["compact", "--input", str(log), *where, "--quiet"])
-
-    def reported(table):
-        asked = ["--input", str(tmp_path / table), "--input-format", "parquet", "--date", "2026-11-20"]
-        capsys.readouterr()
-        assert main(["daily", *asked, *CLUSTER, "--output", str(tmp_path / "out"), "--json"]) == 3
-        found = json.loads(capsys.readouterr().out)
-        return found["totals"], found["what_if"], found["log"]["quarantined_lines"]
-
-    assert written("lines") == 0
-    stored = spark.read.parquet(str(tmp_path / "lines")).drop("checks")
-    found = F.when(~F.col("problem").isin("bad_count", "bad_key"), F.col("problem"))
-    older = stored.withColumn("problem", found).write.partitionBy("event_date")
-    older.parquet(str(tmp_path / "older"))
-    assert reported("older") == reported("lines")
-    assert written("older") == 0
-    kept = [
-        spark.read.parquet(str(tmp_path / name)).groupBy("problem", "checks").count()
-        for name in ("lines", "older")
-    ]
-    assertDataFrameEqual(*kept)
