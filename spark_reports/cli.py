@@ -46,15 +46,6 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
 )
 """A command that was given up, or a command and its option (`daily --option`) -> what to do instead."""
 
-_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "--date": "--day --days --from --since --until",
-        "--input": "--decisions --log --logs --source",
-        "--output": "--dir --target",
-    }
-)
-"""An option -> names that others give it."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
@@ -64,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         root.error(text)
     options, unread = root.parse_known_args(words)
     if unread:
-        options.parser.error(unknown_argument(unread[0], options.parser.format_usage(), _meant))
+        options.parser.error(unknown_argument(unread[0], options.parser.format_usage()))
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a sign that the locale lacks must not prevent the report
     try:
@@ -94,10 +85,6 @@ def _forget_output() -> None:
 def _complain(text: str, code: int) -> int:
     sys.stderr.write(f"spark_reports: {text}\n")
     return code
-
-
-def _meant(option: str, known: Sequence[str]) -> list[str]:
-    return [name for name in known if option in _SYNONYMS.get(name, "").split()]
 
 
 def parser() -> argparse.ArgumentParser:

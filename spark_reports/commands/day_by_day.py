@@ -43,17 +43,15 @@ if TYPE_CHECKING:
 FORMATS: Final = ("html", "md", "json", "prom")
 """The forms of these reports: an alert looks for the one of Prometheus."""
 _TABLE: Final = "lines"
-_PARTS: Final = {"rollup": "rollup", "output": "reports"}
-"""The options that `--store` stands for, and their folders in it."""
 _UNMADE: Final = "unmade.json"
 _WORST_FIRST: Final = (FAILED, GATE_TRIPPED)
 
 
 def complete(options: argparse.Namespace) -> None:
     """Name the places and forms that no option names."""
-    for option, folder in _PARTS.items():
-        if getattr(options, option) is None:
-            setattr(options, option, f"{options.store.rstrip('/')}/{folder}")
+    store = options.store.rstrip("/")
+    options.rollup = options.rollup or f"{store}/rollup"
+    options.output = options.output or f"{store}/reports"
     options.index = options.index or options.output
     options.formats = options.formats or FORMATS
 
