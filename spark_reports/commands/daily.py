@@ -9,7 +9,6 @@ from typing import Final
 from spark_reports import arguments
 from spark_reports.commands import daily_run, day_by_day, publishing
 from spark_reports.commands.publishing import Publication
-from spark_reports.commands.retention import LEAST_DAYS
 from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.inputs import nothing_of
@@ -57,9 +56,9 @@ def add(commands: arguments.Commands) -> None:
 
 
 def _days_kept(text: str) -> int:
-    if not re.fullmatch(r"\d{1,5}d", text) or int(text[:-1]) < LEAST_DAYS:
+    if not re.fullmatch(r"\d{1,5}d", text) or int(text[:-1]) < day_by_day.LEAST_DAYS:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a number of days such as 400d, at least {LEAST_DAYS}d"
+            f"{text!r} is not a number of days such as 400d, at least {day_by_day.LEAST_DAYS}d"
         )
     return int(text[:-1])
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 _DATE: Final = r"(?:\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d [\d:]{8})"
-_PACKED: Final = re.compile(r"\((?:gzip|zstandard)\) ")
-"""The second reading writes this before a line of a packed file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,5 +83,7 @@ SHIPPERS: Final = (
 
 def that_fit(line: str) -> list[Shipper]:
     """The shippers whose default leaves a line with this beginning."""
-    text = _PACKED.sub("", line, count=1) if _PACKED.match(line) else line
+    text = re.sub(
+        r"^\((?:gzip|zstandard)\) ", "", line
+    )  # second_read writes this before a packed line
     return [shipper for shipper in SHIPPERS if re.match(shipper.beginning, text, re.DOTALL)]
