@@ -83,7 +83,6 @@ SHIPPERS: Final = (
 
 def that_fit(line: str) -> list[Shipper]:
     """The shippers whose default leaves a line with this beginning."""
-    text = re.sub(
-        r"^\((?:gzip|zstandard)\) ", "", line
-    )  # second_read writes this before a packed line
+    # The second reading writes this before a line of a packed file.
+    text = re.sub(r"^\((?:gzip|zstandard)\) ", "", line)
     return [shipper for shipper in SHIPPERS if re.match(shipper.beginning, text, re.DOTALL)]
