@@ -2,9 +2,10 @@
 cannot say about the days."""
 
 import argparse
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import date
 from functools import cache
+from typing import TYPE_CHECKING
 
 from spark_reports.exits import UsageError
 from spark_reports.log.completeness import State
@@ -13,6 +14,9 @@ from spark_reports.report import owners
 from spark_reports.report.history import NOT_OVER, DayFacts
 from spark_reports.report.owners import Owners, OwnersError
 from spark_reports.report.words import days_in_words
+
+if TYPE_CHECKING:
+    from spark_reports.report.table_source import TableSource
 
 
 def owners_of(options: argparse.Namespace) -> Owners:
@@ -36,15 +40,14 @@ def owners_of(options: argparse.Namespace) -> Owners:
     return known
 
 
-def is_asked(options: argparse.Namespace, known: Owners) -> Callable[[str | None, str | None], bool]:
-    """Whether the question is about a client, by its id and its principal."""
+def of_team(rows: "TableSource", team: str | None, known: Owners) -> "TableSource":
+    """The rows about clients of `--team`; all rows without it."""
 
     @cache
-    def asked(client_id: str | None, principal: str | None) -> bool:
-        client = {"client_id": client_id, "principal": principal}
-        return options.team is None or known.team_of(client) == options.team
+    def is_asked(client_id: str | None, principal: str | None) -> bool:
+        return known.team_of({"client_id": client_id, "principal": principal}) == team
 
-    return asked
+    return rows if team is None else rows.where(is_asked)
 
 
 def sentences(facts: Mapping[str, DayFacts], there: Collection[str]) -> Iterator[str]:

@@ -35,11 +35,10 @@ def run(options: argparse.Namespace) -> int:
     from spark_reports.report import stored  # pyarrow, which other commands do without
 
     owners = question.owners_of(options)
-    is_asked = question.is_asked(options, owners)
     _, last = arguments.period_of(options)
     first = last - timedelta(days=max(options.days - 1, DAYS_BEFORE))
     clients = stored.producers(options.rollup, first, last)
-    asked = clients if options.team is None else clients.where(is_asked)
+    asked = question.of_team(clients, options.team, owners)
     rows = trend.of_applications(asked, partial(name_of, entries=owners.applications))
     known, facts = rows.table(trend.DAYS), stored.days(options.rollup, first, last)
     changes = trend.changes(rows, last)[: options.top] if len(known) > 1 else []

@@ -46,15 +46,14 @@ def run(options: argparse.Namespace) -> int:
     from spark_reports.report import stored  # pyarrow, which other commands do without
 
     owners = question.owners_of(options)
-    is_asked = question.is_asked(options, owners)
     first, last = arguments.period_of(options)
     facts = stored.days(options.rollup, first, last)
     there = stored.days_of(options.rollup, "producers", first, last)
     there |= set(question.without_records(facts))
     drift = stored.drift(options.rollup, first, last, options.topic, options.client)
-    if options.team is not None:
-        drift = drift.where(is_asked)
-    drift = drift.of_applications(partial(name_of, entries=owners.applications))
+    drift = question.of_team(drift, options.team, owners).of_applications(
+        partial(name_of, entries=owners.applications)
+    )
     if not len(drift.rows):
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(drift, options.after, options.before, options.top)

@@ -12,7 +12,7 @@ from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log.schema import CORRUPT
@@ -27,11 +27,6 @@ LINE: Final = "(damaged file: it is unknown how many lines were skipped)"
 PATH: Final = "_metadata.file_path"
 _NAMED: Final = re.compile(r"error while reading file (\S+?)\.?\s")
 """The file in the text of Spark's error FAILED_READ_FILE. Spaces in names are encoded."""
-
-
-def are_skipped(spark: SparkSession) -> bool:
-    """Whether the session skips damaged files."""
-    return spark.conf.get(SKIPS) == "true"
 
 
 def paths(lines: DataFrame) -> list[str]:

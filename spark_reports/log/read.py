@@ -188,7 +188,8 @@ def _of_input(
 ) -> DataFrame:
     """The lines of one input and, if the session skips damaged files, a line for each of them."""
     lines = reader().schema(ddl).option("columnNameOfCorruptRecord", CORRUPT).json(places).select("*", *more)
-    if damaged_files.are_skipped(spark) and (paths := damaged_files.paths(reader().text(places))):
+    skips = spark.conf.get(damaged_files.SKIPS) == "true"
+    if skips and (paths := damaged_files.paths(reader().text(places))):
         damaged = damaged_files.as_lines(reader(), places, paths, more)
         return lines.unionByName(damaged, allowMissingColumns=True)
     return lines
