@@ -4,6 +4,7 @@ import argparse
 import platform
 import resource
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def _measure(bench: Bench, chosen: list[Measurement]) -> dict[Measurement, Secti
     measured: dict[Measurement, Section] = {}
     for measurement in chosen:
         print(f"{measurement.name}: {measurement.title} ...", file=sys.stderr, flush=True)
+        begun_s = time.monotonic()
         try:
             section = measurement.measure(bench)
         except MissingError as error:
@@ -66,6 +68,7 @@ def _measure(bench: Bench, chosen: list[Measurement]) -> dict[Measurement, Secti
         else:
             measured[measurement] = section
             print(f"{measurement.title}. {section.text}\n\n{table(section)}", flush=True)
+        print(f"{measurement.name}: {time.monotonic() - begun_s:.0f} s", file=sys.stderr, flush=True)
     return measured
 
 

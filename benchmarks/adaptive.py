@@ -3,13 +3,11 @@
 from typing import Final
 
 from benchmarks.bench import Bench
-from benchmarks.frames import Shape
-from benchmarks.loads import Load
+from benchmarks.loads import COMPRESSED
 from benchmarks.proxies import HAPROXY, TSPROXY, Proxy, tsproxy
 from benchmarks.relay import compare
 from benchmarks.sections import Section
 from tsproxy.fastpath.adaptive import ONE_READ_OF, TRUSTED_AFTER
-from tsproxy.model.kafka import Codec
 
 ADAPTIVE: Final = Proxy(
     "tsproxy, adaptive",
@@ -20,8 +18,7 @@ ADAPTIVE: Final = Proxy(
 def adaptive(bench: Bench) -> Section:
     """CPU per request, with every compressed batch read and with one of a hundred."""
     rows = []
-    for codec in (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD):
-        load = Load(Shape(100_000, codec=codec), warm_up_requests=2 * TRUSTED_AFTER)
+    for load in COMPRESSED:
         ratios = compare(bench, load, (HAPROXY, TSPROXY, ADAPTIVE)).ratios
         if ratios:
             rows.append((load.name, str(ratios[TSPROXY.name]), str(ratios[ADAPTIVE.name])))

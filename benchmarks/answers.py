@@ -37,8 +37,7 @@ def _all(title: str, rows: tuple[str, ...], column: str, page: str) -> str:
 
 def _compressed(page: str) -> str:
     rows = ("100 KB lz4, 8×5", "100 KB zstd, 8×5")
-    by_default = _all(_TITLES["adaptive"], rows, "`adaptive`", page)
-    whole = _all(_TITLES["relay"], rows, "tsproxy", page)
+    by_default, whole = (_all(_TITLES["adaptive"], rows, f"`{way}`", page) for way in ("adaptive", "all"))
     return f"{by_default}; with `inspect.compressed: all`, {whole}"
 
 

@@ -21,7 +21,7 @@ from typing import Final
 from benchmarks.frames import Shape, write_frames
 from benchmarks.loads import Load
 from benchmarks.processes import Command, Program, ProgramError, Workshop
-from benchmarks.proxies import BROKERS, PROXIES, Place, Proxy
+from benchmarks.proxies import BROKERS, FURTHER, PROXIES, Place, Proxy
 from benchmarks.tools import MissingError, find, load_programs, require_tls
 from tsproxy.testing.client_options import Identity
 from tsproxy.testing.ports import free_ports
@@ -92,12 +92,18 @@ class Bench:
     loads_named: str = ""
     missing: dict[str, None] = field(default_factory=dict)
     failed: dict[str, None] = field(default_factory=dict)
+    of_tsproxy: dict[Load, Sequence[Result]] = field(default_factory=dict)
+    """The results of tsproxy under loads that were measured so far."""
     _frames: dict[Shape, Path] = field(default_factory=dict)
     _identity: tuple[Identity, Path] | None = None
 
     def chosen(self, loads: Sequence[Load]) -> Sequence[Load]:
         """The loads whose name contains the text of the command line; all loads without such a text."""
         return [load for load in loads if self.loads_named in load.name]
+
+    def few_proxies(self) -> Sequence[Proxy]:
+        """The proxies that all loads measure."""
+        return [proxy for proxy in self.proxies if proxy not in FURTHER]
 
     def start_all(self) -> None:
         """Starts each proxy once and drops those that this machine does not have."""

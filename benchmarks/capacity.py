@@ -6,19 +6,19 @@ ratio does not answer it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from benchmarks.bench import Bench, Result
 from benchmarks.consume import CONSUMERS
 from benchmarks.frames import Shape
-from benchmarks.loads import B200, KB1, KB16, KB100, MB1, Load
+from benchmarks.loads import B200, COMPRESSED, KB1, KB16, KB100, MB1, Load
 from benchmarks.processes import ProgramError
 from benchmarks.proxies import TSPROXY
 from benchmarks.rounds import Spread, in_rounds, spread
 from benchmarks.sections import Section
 from benchmarks.tools import MissingError
-from tsproxy.model.kafka import Codec
 
 HEAD: Final = (
     "load",
@@ -31,19 +31,19 @@ HEAD: Final = (
 )
 
 _SIZES: Final = (B200, KB1, KB16, KB100, MB1)
-_COMPRESSED: Final = tuple(
-    Shape(100_000, codec=codec) for codec in (Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
-)
 _FETCHES: Final = (Shape(16_000, is_fetch=True), Shape(1_000_000, is_fetch=True))
 _MB: Final = 1e6
 
 
 def _loads(*, is_tls: bool) -> Sequence[Load]:
     """Producers with several requests in flight, then consumers with one."""
-    produce = [Load(shape, is_tls=is_tls) for shape in (*_SIZES, *_COMPRESSED)]
+    produce = [Load(shape, is_tls=is_tls) for shape in _SIZES]
+    compressed = [
+        replace(load, is_tls=True, warm_up_requests=None) if is_tls else load for load in COMPRESSED
+    ]
     alone = [Load(KB1, 64, 1, is_tls=is_tls)]
     fetch = [Load(shape, CONSUMERS, 1, is_tls=is_tls) for shape in _FETCHES]
-    return (*produce, *alone, *fetch)
+    return (*produce, *compressed, *alone, *fetch)
 
 
 def row_name(load: Load) -> str:
@@ -52,7 +52,7 @@ def row_name(load: Load) -> str:
 
 
 def capacity(bench: Bench) -> Section:
-    """CPU per request, per record and per MB. The loads take turns in each round."""
+    """CPU per request, per record and per MB. Loads that another section has measured are not run again."""
     rows = [*_rows(bench, is_tls=False), *_rows(bench, is_tls=True)]
     return Section(
         text="CPU of one tsproxy process, in absolute figures of this machine. A load is a request size "
@@ -76,16 +76,18 @@ def _rows(bench: Bench, *, is_tls: bool) -> Iterable[tuple[str, ...]]:
         bench.failed[f"capacity: {error}"] = None
     else:
         for load in loads:
-            yield _row(bench, load, runs[row_name(load)])
+            yield _row(bench, load, runs[load])
 
 
-def _runs(bench: Bench, loads: Sequence[Load], *, is_tls: bool) -> Mapping[str, list[Result]]:
+def _runs(bench: Bench, loads: Sequence[Load], *, is_tls: bool) -> Mapping[Load, Sequence[Result]]:
+    left = {row_name(load): load for load in loads if load not in bench.of_tsproxy}
     with ExitStack() as stack:
         sink = stack.enter_context(bench.sink())
         proxy = stack.enter_context(bench.proxy(TSPROXY, sink, is_tls=is_tls))
-        return in_rounds(
-            bench.effort.rounds, {row_name(load): partial(bench.load, load, proxy) for load in loads}
+        runs = in_rounds(
+            bench.effort.rounds, {name: partial(bench.load, load, proxy) for name, load in left.items()}
         )
+    return bench.of_tsproxy | {load: runs[name] for name, load in left.items()}
 
 
 def _row(bench: Bench, load: Load, results: Sequence[Result]) -> tuple[str, ...]:

@@ -48,9 +48,8 @@ class _Scene:
 
 
 _SCENES: Final = (
-    _Scene("idle", 10),
     _Scene("idle", 50),
-    _Scene("idle, TLS + SCRAM, a real broker", 10, logs_in=True),
+    _Scene("idle, TLS + SCRAM, a real broker", 5, logs_in=True),
 )
 _BUSY_THOUSANDS: Final = 2
 

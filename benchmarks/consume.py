@@ -6,7 +6,7 @@ Rows with `sink` have the C programs on both sides, so the proxy is the bottlene
 
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -78,7 +78,7 @@ def consume(bench: Bench) -> Section:
     for is_tls in (False, True):
         for size in _ANSWER_BYTES:
             load = Load(Shape(size, is_fetch=True), CONSUMERS, 1, is_tls=is_tls)
-            lines.append((_name(load.shape, "sink", is_tls), compare(bench, load, proxies)))
+            lines.append((_name(load.shape, "sink", is_tls), compare(bench, load, bench.few_proxies())))
     try:
         lines += _with_a_broker(bench, proxies)
     except MissingError as error:
@@ -127,7 +127,8 @@ def _with_a_broker(bench: Bench, proxies: Sequence[Proxy]) -> list[tuple[str, Co
     lines = []
     with broker(bench, [proxy.name for proxy in _TCP]) as kafka:
         kafka.create_topic(_TOPIC, CONSUMERS)
-        _read(bench, direct(kafka.port), records, _ANSWER_BYTES[0], fills=True)
+        with _consumers(bench, direct(kafka.port), records, _ANSWER_BYTES[0], fills=True) as filler:
+            run(direct(kafka.port), filler, "go")
         for is_tls in (False, True):
             with ExitStack() as stack:
                 try:
@@ -143,28 +144,32 @@ def _with_a_broker(bench: Bench, proxies: Sequence[Proxy]) -> list[tuple[str, Co
                 lines += [
                     (
                         _name(Shape(size, is_fetch=True), "broker", is_tls),
-                        compared(
-                            in_rounds(
-                                bench.effort.rounds,
-                                {
-                                    name: partial(_read, bench, target, records, size)
-                                    for name, target in targets.items()
-                                },
-                            )
-                        ),
+                        compared(_read(bench, targets, records, size)),
                     )
                     for size in _ANSWER_BYTES
                 ]
     return lines
 
 
-def _read(bench: Bench, target: Running, records: int, size: int, *, fills: bool = False) -> Run:
-    """Reads every partition once."""
+def _read(
+    bench: Bench, targets: Mapping[str, Running], records: int, size: int
+) -> Mapping[str, Sequence[Run]]:
+    """Reads every partition in each round. The consumers stay, so that they start and connect once."""
+    with ExitStack() as stack:
+        rounds = {
+            name: partial(run, target, stack.enter_context(_consumers(bench, target, records, size)), "go")
+            for name, target in targets.items()
+        }
+        return in_rounds(bench.effort.rounds, rounds)
+
+
+def _consumers(
+    bench: Bench, target: Running, records: int, size: int, *, fills: bool = False
+) -> AbstractContextManager[Program]:
     words = [
         *("--bootstrap", f"127.0.0.1:{target.port}", "--topic", _TOPIC, "--partitions", str(CONSUMERS)),
         *("--records", str(records), "--fetch-bytes", str(size)),
         *(("--ca", target.ca) if target.ca else ()),
         *(("--fill",) if fills else ()),
     ]
-    with bench.helper("consumers", (sys.executable, _PROGRAM, *words)) as program:
-        return run(target, program, "go")
+    return bench.helper("consumers", (sys.executable, _PROGRAM, *words))

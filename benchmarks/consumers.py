@@ -4,8 +4,8 @@
         --fetch-bytes 16384 [--ca PEM] [--fill]
 
 With --fill it first writes that many records of 1 KB to each partition, in batches of 16 KB. A consumer for
-each partition connects and reads one record. Then the program prints `ready`, and a line on standard input
-starts the load. It prints the seconds that the consumers needed.
+each partition connects and reads one record. Then the program prints `ready`. For each line on standard input
+the consumers read all records, and the program prints the seconds that they needed.
 """
 
 import argparse
@@ -38,11 +38,8 @@ def main() -> None:
     consumers = [_consumer(options) for _ in range(options.partitions)]
     _read(consumers, options.topic, 1)
     print("ready", flush=True)
-    sys.stdin.readline()
-    seconds = _read(consumers, options.topic, options.records)
-    print(seconds, flush=True)
-    for consumer in consumers:
-        consumer.close()
+    for _ in sys.stdin:
+        print(_read(consumers, options.topic, options.records), flush=True)
 
 
 def fill(bootstrap: str, topic: str, partitions: int, records: int) -> None:

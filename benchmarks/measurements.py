@@ -37,9 +37,9 @@ class Measurement:
 MEASUREMENTS: Final = (
     Measurement("relay", "CPU for relaying", relay.relay),
     Measurement("consume", "CPU for the consumers' way", consume.consume),
+    Measurement("adaptive", "CPU for compressed batches that mostly stay unread", adaptive.adaptive),
     Measurement("capacity", "CPU by size, codec and TLS", capacity.capacity),
     Measurement("reject", "CPU for rejecting everything", relay.reject),
-    Measurement("adaptive", "CPU for compressed batches that mostly stay unread", adaptive.adaptive),
     Measurement("policy", "CPU for a policy", policy.policy),
     Measurement("workers", "Workers", workers.workers),
     Measurement("idle", "Memory of idle connections", memory.idle),

@@ -54,7 +54,7 @@ def stuck(bench: Bench) -> Section:
     load = Load(MB1, connections=8, in_flight=_STUCK_IN_FLIGHT)
     offered_mib = load.connections * load.in_flight * load.shape.request_bytes // _MIB
     rows = []
-    for proxy in bench.proxies:
+    for proxy in bench.few_proxies():
         with bench.sink("--stuck") as sink, bench.proxy(proxy, sink) as running:
             assert running.program is not None
             with bench.generator(load, running, seconds=_STUCK_S, patience_s=0, warm_up=0) as generator:

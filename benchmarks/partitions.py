@@ -15,7 +15,7 @@ from benchmarks.processes import Program, open_files
 from benchmarks.proxies import Proxy, tsproxy
 from benchmarks.sections import Section
 
-_CLUSTERS: Final = ((1, 1), (10_000, 1), (10_000, 10))
+_CLUSTERS: Final = ((1, 1), (10_000, 10))
 _REFRESH_S: Final = 5
 """Topics that nobody has used by then are forgotten, and not read again."""
 _REFRESHES: Final = 2

@@ -11,7 +11,7 @@ from benchmarks.proxies import Proxy, tsproxy
 from benchmarks.rounds import in_rounds, ratio
 from benchmarks.sections import Section
 
-_ROUNDS_FACTOR: Final = 3
+_ROUNDS_FACTOR: Final = 2
 """Ratios near 1 need more rounds than others, because noise is as large as the difference."""
 
 _HALF_AN_HOUR_MS: Final = 1_800_000

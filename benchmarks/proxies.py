@@ -194,14 +194,15 @@ TSPROXY: Final = Proxy("tsproxy", tsproxy("--loop", "uvloop"))
 TSPROXY_ASYNCIO: Final = Proxy("tsproxy, asyncio", tsproxy("--loop", "asyncio"))
 UNTHROTTLED: Final = ("--loop", "uvloop", "--set", "limits.throttle=off")
 
-PROXIES: Final = (
-    HAPROXY,
+FURTHER: Final = (
     AGAIN,
     Proxy("haproxy, default buffers", _haproxy()),
     Proxy("nginx stream", _nginx),
-    TSPROXY,
     TSPROXY_ASYNCIO,
 )
+"""Two loads show what these cost beside the others (`relay`)."""
+
+PROXIES: Final = (HAPROXY, TSPROXY, *FURTHER)
 
 PEERS: Final = {
     "kafka-proxy": _kafka_proxy,

@@ -19,6 +19,7 @@ from benchmarks.tools import MissingError
 from tsproxy.model.kafka import ErrorCode
 
 _SETTLE_S: Final = 10.0
+_ALL_PROXIES: Final = (Load(KB1), Load(KB100))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,12 @@ class Comparison:
 
 
 def relay(bench: Bench) -> Section:
-    """CPU per request of every proxy, for every load."""
+    """CPU per request: of every proxy for two loads, and without the further ones for all loads."""
     base, *others = bench.proxies
-    lines = [(load, compare(bench, load, bench.proxies)) for load in bench.chosen(LOADS)]
+    lines = [
+        (load, compare(bench, load, bench.proxies if load in _ALL_PROXIES else bench.few_proxies()))
+        for load in bench.chosen(LOADS)
+    ]
     rows = []
     for load, compared in lines:
         ratios = compared.ratios
@@ -95,6 +99,8 @@ def _compared(bench: Bench, load: Load, proxies: Sequence[Proxy]) -> Comparison:
         runs = in_rounds(
             bench.effort.rounds, {name: partial(bench.load, load, target) for name, target in targets.items()}
         )
+    if TSPROXY.name in runs:
+        bench.of_tsproxy[load] = runs[TSPROXY.name]
     costs = {name: [run.cpu_per_request for run in results] for name, results in runs.items()}
     base, *others = costs
     return Comparison(

@@ -82,6 +82,7 @@ def _about(bench: Bench, circumstances: Circumstances) -> str:
     return _list(
         [
             f"Date: {circumstances.begun:%Y-%m-%d}",
+            f"Length: {(datetime.now(UTC) - circumstances.begun).total_seconds() / 60:.0f} minutes",
             f"Machine: {os.cpu_count()} CPUs, {_cpu_name()}, {platform.system()} {platform.release()}, "
             f"CPython {platform.python_version()}",
             f"Effort: {effort.rounds} rounds of {effort.seconds:g} s; the proxy has a CPU of its own if "

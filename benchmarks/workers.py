@@ -11,7 +11,7 @@ from benchmarks.relay import settle
 from benchmarks.rounds import in_rounds, ratio, spread
 from benchmarks.sections import Section
 
-_WORKERS: Final = (1, 2, 4, 8, 16)
+_WORKERS: Final = (1, 4, 16)
 _LOAD: Final = Load(KB1, 64, 5)
 """Enough connections that the kernel, which divides them by hash, gives some to each of 16 workers."""
 

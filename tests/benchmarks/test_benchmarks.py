@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import QUICK, Bench, direct
-from benchmarks.end_to_end import Sent, read_consumer_performance, read_performance
+from benchmarks.end_to_end import Sent, read_performance
 from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch, metadata_of_all
 from benchmarks.loads import B200, KB1, Load
 from benchmarks.measurements import MEASUREMENTS
@@ -50,12 +50,13 @@ def bench(place: Workshop) -> Bench:
 
 def test_a_measurement_runs_and_its_report_is_written(bench: Bench, tmp_path: Path) -> None:
     """One load through two proxies, every answer checked."""
+    bench.loads_named = "100 KB, 8×5"
     relay = next(each for each in MEASUREMENTS if each.name == "relay")
     results = tmp_path / "results.md"
     write(results, tmp_path / "answers.md", bench, Circumstances.now(), {relay: relay.measure(bench)})
     report = results.read_text()
     assert "| load | tsproxy, asyncio | tsproxy busy |" in report
-    assert "| 200 B, 8×5 | " in report
+    assert "| 100 KB, 8×5 | " in report
     assert str(bench.workshop.folder) not in report
 
 
@@ -106,16 +107,7 @@ def test_what_needs_a_real_broker_is_measured_with_one(place: Workshop, name: st
     section = measurement.measure(bench)
     assert not bench.failed
     assert all(len(row) == len(section.head) for row in section.rows)
-    assert len(section.rows) >= 4
-
-
-def test_what_the_consumers_tool_prints_is_read() -> None:
-    head = "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, ..."
-    line = "2026-11-22 14:04:15:204, 2026-11-22 14:04:16:524, 2.8610, 2.1674, "
-    line += "3000, 2272.7273, 423, 897, 3.1895, 3344.4816"
-    assert read_consumer_performance(f"{head}\n{line}\n", records=3_000) == 3.1895
-    with pytest.raises(ProgramError, match="3000 of 3001"):
-        read_consumer_performance(f"{head}\n{line}\n", records=3_001)
+    assert len(section.rows) >= 3
 
 
 def test_the_producers_tool_is_read_without_its_warm_up() -> None:
