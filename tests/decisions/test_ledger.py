@@ -24,6 +24,13 @@ def drained(ledger):
     return [counters(key, tally, interval, Privacy()) for key, tally in ledger.take()]
 
 
+def events_of(*booked, **more):
+    ledger = Ledger(**more)
+    for o in booked:
+        ledger.book(Totals.of(o))
+    return drained(ledger)
+
+
 def truth(booked):
     """Sums by how a batch ended, straight from the outcomes."""
     sums = Counter()
@@ -60,11 +67,8 @@ def test_the_sum_of_all_counters_is_the_sum_of_all_outcomes(booked, max_keys, dr
 
 @given(st.lists(outcomes(), max_size=40), st.integers(1, 50))
 def test_both_histograms_hold_every_batch_that_carries_a_time(booked, max_keys):
-    ledger = Ledger(max_keys)
-    for o in booked:
-        ledger.book(Totals.of(o))
     timed = [o for o in booked if o.batch.min_timestamp_ms is not None]
-    events = drained(ledger)
+    events = events_of(*booked, max_keys=max_keys)
     for side in ("ahead", "behind"):
         rows = [row for e in events for row in e[side]]
         assert sum(row[1] for row in rows) == len(timed)
@@ -73,25 +77,19 @@ def test_both_histograms_hold_every_batch_that_carries_a_time(booked, max_keys):
 
 def test_ahead_goes_by_a_batchs_largest_drift_and_behind_by_its_smallest():
     """Kafka rejects whole batches, so the extremes decide."""
-    ledger = Ledger()
-    ledger.book(Totals.of(outcome(batch=batch(records=3, low=NOON_MS - HOUR_MS, high=NOON_MS + 2 * HOUR_MS))))
-    (event,) = drained(ledger)
+    (event,) = events_of(outcome(batch=batch(records=3, low=NOON_MS - HOUR_MS, high=NOON_MS + 2 * HOUR_MS)))
     assert event["ahead"] == [[bucket(2 * HOUR_MS), 1, 3]]
     assert event["behind"] == [[bucket(-HOUR_MS), 1, 3]]
 
 
 def test_a_batch_without_times_is_counted_but_has_no_drift():
-    ledger = Ledger()
-    ledger.book(Totals.of(outcome(batch=batch(records=4, low=None, high=None))))
-    (event,) = drained(ledger)
+    (event,) = events_of(outcome(batch=batch(records=4, low=None, high=None)))
     assert (event["records"], event["ahead"], event["behind"]) == (4, [], [])
     assert "drift_min_ms" not in event
 
 
 def test_drift_of_a_rejected_batch_is_that_of_its_culprits():
-    ledger = Ledger()
-    ledger.book(Totals.of(rejected([NOON_MS + 2 * HOUR_MS, NOON_MS + 3 * HOUR_MS], records=50)))
-    (event,) = drained(ledger)
+    (event,) = events_of(rejected([NOON_MS + 2 * HOUR_MS, NOON_MS + 3 * HOUR_MS], records=50))
     assert (event["drift_min_ms"], event["drift_max_ms"]) == (2 * HOUR_MS, 3 * HOUR_MS)
     assert (event["bad_records"], event["collateral_records"]) == (2, 48)
 
@@ -109,42 +107,34 @@ def test_past_the_limit_names_are_folded_and_how_it_ended_is_kept():
 
 
 def test_a_client_really_called_other_is_not_taken_for_the_folded_ones():
-    ledger = Ledger(max_keys=1)
-    ledger.book(Totals.of(outcome(topic="other", peer=named("other"))))
-    ledger.book(Totals.of(outcome(topic="other", peer=named("other-2"))))
-    assert [e.get("folded") for e in drained(ledger)] == [None, True]
+    booked = [outcome(topic="other", peer=named(name)) for name in ("other", "other-2")]
+    assert [e.get("folded") for e in events_of(*booked, max_keys=1)] == [None, True]
 
 
 def test_names_of_32_kilobytes_do_not_grow_a_line():
-    ledger = Ledger()
-    ledger.book(Totals.of(outcome(topic="t" * 32_000, peer=named("\udcff" * 32_000, principal="p" * 32_000))))
-    (event,) = drained(ledger)
+    (event,) = events_of(outcome(topic="t" * 32_000, peer=named("\udcff" * 32_000, principal="p" * 32_000)))
     assert len(str(event)) < 2_000
 
 
 def test_requests_are_counted_once_however_many_partitions_they_bring():
-    ledger = Ledger()
     one, other = object(), object()
-    for request in (one, one, one, other, other):
-        ledger.book(Totals.of(outcome(request=request)))
-    (event,) = drained(ledger)
+    (event,) = events_of(*(outcome(request=request) for request in (one, one, one, other, other)))
     assert (event["requests"], event["batches"]) == (2, 5)
 
 
 def test_addresses_are_listed_up_to_a_bound_and_the_rest_is_owned_up_to():
-    ledger = Ledger()
-    for n in range(ADDRESSES_LISTED + 3):
-        ledger.book(Totals.of(outcome(peer=named(client_address=f"10.0.0.{n}"))))
-    (event,) = drained(ledger)
+    peers = [named(client_address=f"10.0.0.{n}") for n in range(ADDRESSES_LISTED + 3)]
+    (event,) = events_of(*(outcome(peer=peer) for peer in peers))
     assert len(event["addresses"]) == ADDRESSES_LISTED
     assert event["addresses_truncated"] is True
 
 
 def test_what_the_producer_sends_again_by_itself_is_counted_apart():
-    ledger = Ledger()
-    for is_final in (False, True, False):
-        ledger.book(Totals.of(outcome(VerdictName.BROKER_REJECTED, error_code=7, is_final=is_final)))
-    assert {e["is_final"]: e["batches"] for e in drained(ledger)} == {False: 2, True: 1}
+    tried = [
+        outcome(VerdictName.BROKER_REJECTED, error_code=7, is_final=is_final)
+        for is_final in (False, True, False)
+    ]
+    assert {e["is_final"]: e["batches"] for e in events_of(*tried)} == {False: 2, True: 1}
 
 
 def totals_of(outcomes_of_one_key):
@@ -191,13 +181,11 @@ accepted = st.builds(
 @given(st.lists(accepted, min_size=1, max_size=20), st.data())
 def test_totals_count_as_the_outcomes_do_that_they_stand_for(booked, data):
     cut = data.draw(st.integers(0, len(booked)))
-    one_by_one, together = Ledger(), Ledger()
-    for o in booked:
-        one_by_one.book(Totals.of(o))
+    together = Ledger()
     for part in (booked[:cut], booked[cut:]):
         if part:
             together.book(totals_of(part))
-    assert drained(together) == drained(one_by_one)
+    assert drained(together) == events_of(*booked)
 
 
 @pytest.mark.parametrize("would", [False, True])
@@ -207,11 +195,9 @@ def test_so_do_totals_of_what_was_rejected_or_would_be(would):
     facts |= {"verdict": VerdictName.ACCEPTED, "error_code": 0} if would else {}
     facts["batch"] = batch(10, *times)
     booked = [rejected(times, **facts) for _ in range(3)]
-    one_by_one, together = Ledger(), Ledger()
-    for o in booked:
-        one_by_one.book(Totals.of(o))
+    together = Ledger()
     together.book(totals_of(booked))
-    assert drained(together) == drained(one_by_one)
+    assert drained(together) == events_of(*booked)
 
 
 def test_totals_past_the_bound_of_keys_are_folded_with_all_their_batches():
@@ -261,10 +247,7 @@ def rejected_by(booked, before_ms, after_ms):
 @given(st.lists(drifting, max_size=30), st.sampled_from(THRESHOLDS_MS), st.sampled_from(THRESHOLDS_MS))
 def test_what_other_limits_would_reject_is_exact_for_each_side_and_bounded_for_both(booked, before, after):
     """At every bound that people set, straight from the counters that are written."""
-    ledger = Ledger()
-    for o in booked:
-        ledger.book(Totals.of(o))
-    events = drained(ledger)
+    events = events_of(*booked)
     beyond = {
         "ahead": [row for e in events for row in e["ahead"] if row[0] > bucket(after)],
         "behind": [row for e in events for row in e["behind"] if row[0] < -bucket(before)],

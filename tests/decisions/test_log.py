@@ -23,6 +23,11 @@ def new_log(now_ms=NOON_MS, **more):
     return DecisionLog("px", "boot", now_ms, **more)
 
 
+@pytest.fixture
+def log():
+    return new_log()
+
+
 def of(event, lines):
     return [line for line in lines if line["event"] == event]
 
@@ -82,15 +87,13 @@ def test_a_rejected_batch_is_one_decision_with_who_where_and_why():
     assert {name: line.get(name) for name in expected} == expected
 
 
-def test_what_is_null_is_not_written():
-    log = new_log()
+def test_what_is_null_is_not_written(log):
     lines = log.book(Totals.of(rejected())) + log.stop(NOON_MS)
     assert all(value is not None for line in lines for value in line.values())
 
 
 @pytest.mark.parametrize("verdict", [VerdictName.ACCEPTED, VerdictName.UNCONFIRMED])
-def test_a_batch_that_was_not_rejected_is_counted_only(verdict):
-    log = new_log()
+def test_a_batch_that_was_not_rejected_is_counted_only(log, verdict):
     assert decisions_of(log, outcome(verdict)) == []
     (counters,) = of("counters", log.stop(NOON_MS))
     assert (counters["verdict"], counters["records"]) == (verdict.value, 10)
@@ -104,9 +107,8 @@ def test_a_missing_timestamp_has_no_drift():
 
 
 @pytest.mark.parametrize(("time_ms", "drift_ms"), [(LONG_MAX, FAR_MS), (LONG_MIN, -FAR_MS)])
-def test_a_drift_that_only_says_far_survives_tools_that_keep_doubles(time_ms, drift_ms):
+def test_a_drift_that_only_says_far_survives_tools_that_keep_doubles(log, time_ms, drift_ms):
     """jq 1.6 and Node print 9223372036854775807 as a number beyond int64."""
-    log = new_log()
     lines = [*log.book(Totals.of(rejected([time_ms]))), *log.stop(NOON_MS)]
     told = [line[name] for line in lines for name in ("drift_min_ms", "drift_max_ms") if name in line]
     assert told == [drift_ms] * 4
@@ -125,8 +127,7 @@ def test_a_culprit_whose_time_is_not_known_is_listed_by_its_place():
     assert (line["bad_index"], line["bad_ts"]) == ([3], [])
 
 
-def test_limits_that_were_not_known_are_told_from_unlimited_ones():
-    log = new_log()
+def test_limits_that_were_not_known_are_told_from_unlimited_ones(log):
     unknown, unlimited = decisions_of(log, rejected(limits=None), rejected(limits=TopicLimits()))
     assert (unknown["limits_known"], unlimited["limits_known"]) == (False, True)
     assert "after_max_ms" not in unknown
@@ -201,14 +202,12 @@ def test_a_batch_of_the_next_hour_never_falls_into_the_last_ones_counts():
     ]
 
 
-def test_an_idle_proxy_says_every_interval_that_it_lives():
-    log = new_log()
+def test_an_idle_proxy_says_every_interval_that_it_lives(log):
     lines = [line for minute in range(1, 6) for line in log.tick(NOON_MS + minute * MINUTE_MS)]
     assert [line["event"] for line in lines] == ["heartbeat"] * 5
 
 
-def test_a_clock_set_back_by_an_hour_does_not_stop_the_intervals():
-    log = new_log()
+def test_a_clock_set_back_by_an_hour_does_not_stop_the_intervals(log):
     log.book(Totals.of(outcome()))
     counters, _ = log.tick(NOON_MS - HOUR_MS)
     assert counters["batches"] == 1
@@ -216,23 +215,20 @@ def test_a_clock_set_back_by_an_hour_does_not_stop_the_intervals():
     assert heartbeat["interval_start"] == "2026-11-20T11:00:00.000Z"
 
 
-def test_the_writers_health_stands_in_the_heartbeat():
-    log = new_log()
+def test_the_writers_health_stands_in_the_heartbeat(log):
     log.tick(NOON_MS, WriterHealth(lines_dropped=3, queue_high_water=99))
     (heartbeat,) = log.tick(NOON_MS + MINUTE_MS)
     assert (heartbeat["lines_dropped"], heartbeat["queue_high_water"]) == (3, 99)
 
 
-def test_stopping_on_the_boundary_of_an_interval_loses_no_count():
-    log = new_log()
+def test_stopping_on_the_boundary_of_an_interval_loses_no_count(log):
     log.book(Totals.of(outcome()))
     lines = log.stop(NOON_MS + MINUTE_MS + 300, WriterHealth(lines_dropped=7))
     assert [line["batches"] for line in of("counters", lines)] == [1]
     assert [line["lines_dropped"] for line in of("heartbeat", lines)] == [7, 7]
 
 
-def test_a_topics_limits_are_told_once_a_day_and_when_they_change():
-    log = new_log()
+def test_a_topics_limits_are_told_once_a_day_and_when_they_change(log):
 
     def told(now_ms, limits):
         lines = log.book(Totals.of(outcome(now_ms=now_ms, limits=limits)))
@@ -246,8 +242,7 @@ def test_a_topics_limits_are_told_once_a_day_and_when_they_change():
     assert told(NOON_MS + 12 * HOUR_MS, day) == [24 * HOUR_MS]
 
 
-def test_stop_leaves_nothing_uncounted_and_says_goodbye():
-    log = new_log()
+def test_stop_leaves_nothing_uncounted_and_says_goodbye(log):
     log.book(Totals.of(outcome(batch=batch(records=3))))
     lines = list(log.stop(NOON_MS + 5))
     assert [line["event"] for line in lines] == ["counters", "heartbeat", "lifecycle"]

@@ -129,6 +129,7 @@ def _two_magics(now_ms: int) -> bytes:
 EXACT_BYTES: Final = str(len(v2(OUT_OF_RANGE)(0)))
 
 STAMPED: Final = invalid_timestamp(0)
+NEGATIVE: Final = Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Invalid negative timestamp -2")
 
 BOUNDS: Final = (
     ("the last millisecond that is early enough", -DAY, ACCEPTED),
@@ -317,23 +318,17 @@ ON_BROKERS: Final = (
         invalid_timestamp(0),
         BOTH | {"max.message.bytes": EXACT_BYTES},
     ),
-    old(
-        "a negative time in a bare message, before a bad one",
-        _negative_then_bad,
-        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Invalid negative timestamp -2"),
-        ONLY_AFTER,
-    ),
-    old(
-        "the same where the topic compresses: all are judged before any is written",
-        _negative_then_bad,
-        invalid_timestamp(0),
-        ONLY_AFTER | {"compression.type": "gzip"},
-    ),
-    old(
-        "the same where the topic does not compress",
-        _negative_then_bad,
-        Expected(ErrorCode.UNKNOWN_SERVER_ERROR, text="Invalid negative timestamp -2"),
-        ONLY_AFTER | {"compression.type": "uncompressed"},
+    *(
+        old(name, _negative_then_bad, expected, ONLY_AFTER | config)
+        for name, expected, config in (
+            ("a negative time in a bare message, before a bad one", NEGATIVE, {}),
+            (
+                "the same where the topic compresses: all are judged before any is written",
+                invalid_timestamp(0),
+                {"compression.type": "gzip"},
+            ),
+            ("the same where the topic does not compress", NEGATIVE, {"compression.type": "uncompressed"}),
+        )
     ),
     old(
         "messages of several magics: the first that is not the first one's",

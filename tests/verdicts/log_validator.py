@@ -53,6 +53,7 @@ AROUND: Final = (-TICK, TICK, 0)
 OLD_CODECS: Final = (Codec.GZIP, Codec.SNAPPY, Codec.LZ4)
 CORRUPT: Final = replace(ACCEPTED, code=ErrorCode.CORRUPT_MESSAGE, text="Record is corrupt")
 ONE_BATCH: Final = invalid_record("Produce requests with version 11 are only allowed to contain exactly one")
+INCONSISTENT, UNMATCHED = "testInconsistentCountAndOffset", "testUnmatchedNumberOfRecords"
 NO_KEY: Final = "One or more records have been rejected due to 3 record errors in total"
 
 
@@ -149,40 +150,21 @@ CASES: Final[tuple[Row, ...]] = (
     case("checkCompressed", v2(*AROUND, codec=1), variant="magic 2"),
     old("checkCompressed", legacy(1, *AROUND, codec=1), variant="magic 1"),
     case("testRecordBatchWithCountOverrides", counted(2, 3), config=APPEND_TIME),
-    case(
-        "testInconsistentCountAndOffset",
-        counted(0, 3),
-        invalid_record("Inconsistent batch offset range [0, 0] and count of records 3"),
-        config=APPEND_TIME,
-        variant="0, 3",
-    ),
-    case(
-        "testInconsistentCountAndOffset",
-        counted(15, 3),
-        invalid_record("Inconsistent batch offset range [0, 15] and count of records 3"),
-        config=APPEND_TIME,
-        variant="15, 3",
-    ),
-    case(
-        "testInconsistentCountAndOffset",
-        counted(-3, 3),
-        invalid_record("Batch has an invalid offset range: [0, -3]"),
-        config=APPEND_TIME,
-        variant="-3, 3",
-    ),
-    case(
-        "testUnmatchedNumberOfRecords",
-        counted(5, 6),
-        invalid_record("Incorrect declared batch size, premature EOF reached"),
-        config=APPEND_TIME,
-        variant="5, 6",
-    ),
-    case(
-        "testUnmatchedNumberOfRecords",
-        counted(1, 2),
-        invalid_record("Incorrect declared batch size, records still remaining in file"),
-        config=APPEND_TIME,
-        variant="1, 2",
+    *(
+        case(
+            original,
+            counted(last_offset_delta, count),
+            invalid_record(text),
+            config=APPEND_TIME,
+            variant=f"{last_offset_delta}, {count}",
+        )
+        for original, last_offset_delta, count, text in (
+            (INCONSISTENT, 0, 3, "Inconsistent batch offset range [0, 0] and count of records 3"),
+            (INCONSISTENT, 15, 3, "Inconsistent batch offset range [0, 15] and count of records 3"),
+            (INCONSISTENT, -3, 3, "Batch has an invalid offset range: [0, -3]"),
+            (UNMATCHED, 5, 6, "Incorrect declared batch size, premature EOF reached"),
+            (UNMATCHED, 1, 2, "Incorrect declared batch size, records still remaining in file"),
+        )
     ),
     old("testInvalidCreateTimeNonCompressedV1", legacy(1, PAST, PAST, PAST), invalid_timestamp(0)),
     old(
@@ -261,17 +243,12 @@ CASES: Final[tuple[Row, ...]] = (
         invalid_record("One or more records have been rejected due to 20 record errors", *range(20)),
     ),
     old("testBatchWithInvalidRecordsAndInvalidTimestamp", foreign_and_too_old, invalid_timestamp(*range(6))),
-    case(
-        "testRecordWithPastTimestampIsRejected",
-        v2(*[-DAY - 5 * MINUTE] * 3, codec=1),
-        invalid_timestamp(0, 1, 2),
-        config=limits(DAY, HOUR),
-    ),
-    case(
-        "testRecordWithFutureTimestampIsRejected",
-        v2(*[HOUR + 5 * MINUTE] * 3, codec=1),
-        invalid_timestamp(0, 1, 2),
-        config=limits(DAY, HOUR),
+    *(
+        case(name, v2(*[offset] * 3, codec=1), invalid_timestamp(0, 1, 2), config=limits(DAY, HOUR))
+        for name, offset in (
+            ("testRecordWithPastTimestampIsRejected", -DAY - 5 * MINUTE),
+            ("testRecordWithFutureTimestampIsRejected", HOUR + 5 * MINUTE),
+        )
     ),
     case(
         "testDifferentLevelDoesNotCauseRecompression",
