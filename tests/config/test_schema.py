@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from tests.config.files import SMALLEST, config_of
+from tests.decisions.conformance import fits
 from tests.documents.keys import EXAMPLES, part_of, reference
 from tsproxy.config.kinds import SECRET_FILE
 from tsproxy.config.schema import json_schema
@@ -14,39 +15,6 @@ from tsproxy.config.tree import KEYS
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference"
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "tsproxy.yaml"
-TYPES = {
-    "string": str,
-    "number": (int, float),
-    "integer": int,
-    "boolean": bool,
-    "array": list,
-    "object": dict,
-}
-
-
-def fits(value, schema):
-    """The part of JSON Schema that is used here."""
-    if "anyOf" in schema:
-        return any(fits(value, each) for each in schema["anyOf"])
-    if "enum" in schema:
-        return any(value == each and type(value) is type(each) for each in schema["enum"])
-    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-    if not any(_is(value, name) for name in names):
-        return False
-    if isinstance(value, dict):
-        known = schema["properties"]
-        return all(name in value for name in schema.get("required", ())) and all(
-            name in known and fits(each, known[name]) for name, each in value.items()
-        )
-    if isinstance(value, list):
-        return len(value) >= schema.get("minItems", 0) and all(fits(each, schema["items"]) for each in value)
-    if "pattern" in schema and not re.search(schema["pattern"], value):
-        return False
-    return schema.get("minimum", value) <= value <= schema.get("maximum", value)
-
-
-def _is(value, name):
-    return isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool))
 
 
 def file_fits(text):

@@ -1,8 +1,15 @@
-"""The part of JSON Schema that the decision log's schema uses, so that tests need no validator."""
+"""The part of JSON Schema that the schemas of decision log and configuration use: tests need no validator."""
 
 import re
 
-TYPES = {"string": str, "integer": int, "boolean": bool, "array": list, "object": dict}
+TYPES = {
+    "string": str,
+    "number": (int, float),
+    "integer": int,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
 
 
 def complaints(line, schema):
@@ -10,39 +17,36 @@ def complaints(line, schema):
     matching = [s for s in schema["oneOf"] if s["properties"]["event"]["const"] == line.get("event")]
     if len(matching) != 1:
         return [f"event {line.get('event')!r} is not in the schema"]
-    return _object(line, matching[0], matching[0]["title"])
+    [event] = matching
+    known, where = event["properties"], event["title"]
+    found = [f"{where}: {name} is missing" for name in event["required"] if name not in line]
+    found += [f"{where}: {name} is written but not in the schema" for name in line.keys() - known.keys()]
+    wrong = [name for name in line if name in known and not fits(line[name], known[name])]
+    return found + [f"{where}.{name}: {line[name]!r} does not fit {known[name]}" for name in wrong]
 
 
-def _object(value, schema, where):
-    found = [f"{where}: {name} is missing" for name in schema.get("required", []) if name not in value]
-    for name, inner in value.items():
-        if name in schema.get("properties", {}):
-            found += _value(inner, schema["properties"][name], f"{where}.{name}")
-        elif where in ("decision", "counters", "heartbeat", "lifecycle"):
-            found.append(f"{where}: {name} is written but not in the schema")
-    return found
-
-
-def _value(value, schema, where):
+def fits(value, schema):
     if "const" in schema:
-        return [] if value == schema["const"] else [f"{where}: {value!r} is not {schema['const']!r}"]
-    kind = TYPES[schema["type"]]
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        return [f"{where}: {value!r} is not of type {schema['type']}"]
-    if kind is int:
-        return [] if schema["minimum"] <= value <= schema["maximum"] else [f"{where}: {value} is no int64"]
-    if kind is str:
-        return _text(value, schema, where)
-    if kind is list:
+        return value == schema["const"]
+    if "anyOf" in schema:
+        return any(fits(value, each) for each in schema["anyOf"])
+    if "enum" in schema:
+        return any(value == each and type(value) is type(each) for each in schema["enum"])
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(_is(value, name) for name in names):
+        return False
+    if isinstance(value, dict):
+        known, is_open = schema.get("properties", {}), schema.get("additionalProperties", True)
+        return all(name in value for name in schema.get("required", ())) and all(
+            fits(each, known[name]) if name in known else is_open for name, each in value.items()
+        )
+    if isinstance(value, list):
         bounds = schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", 10**9)
-        wrong = [] if bounds else [f"{where}: {len(value)} items"]
-        return wrong + [c for item in value for c in _value(item, schema["items"], where)]
-    return _object(value, schema, where) if kind is dict else []
-
-
-def _text(value, schema, where):
-    if "enum" in schema and value not in schema["enum"]:
-        return [f"{where}: {value!r} is not one of {schema['enum']}"]
+        return bounds and all(fits(each, schema["items"]) for each in value)
     if "pattern" in schema and not re.search(schema["pattern"], value):
-        return [f"{where}: {value!r} does not match {schema['pattern']}"]
-    return []
+        return False
+    return schema.get("minimum", value) <= value <= schema.get("maximum", value)
+
+
+def _is(value, name):
+    return isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool))
