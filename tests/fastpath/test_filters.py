@@ -30,13 +30,15 @@ PEER_APP = replace(PEER, client_id="app")
 class Filters:
     """Both filters with a table for client "app" and the topics t and u, by name or by id."""
 
-    def __init__(self, most=1000, names_ids=False):
+    def __init__(self, most=1000, names_ids=False, produce_frame=100_000):
         self.in_flight = fastpath.InFlight(lambda forwarded: forwarded)
         self.table = fastpath.Table(PEER_APP, None, 1000, names_ids=names_ids)
         for topic in ("t", "u"):
             topic_id = id_of(topic) if names_ids else None
             self.table.add(topic, LIMITS, LIMITS.before_max_ms, LIMITS.after_max_ms, topic_id)
-        self.requests = fastpath.RequestFilter(self.in_flight, RELAYED, 100_000, 1_000, DecompressionBudget)
+        self.requests = fastpath.RequestFilter(
+            self.in_flight, RELAYED, produce_frame, 1_000, DecompressionBudget
+        )
         self.requests.table = self.table
         self.answers = fastpath.AnswerFilter(self.in_flight)
         self.most = most

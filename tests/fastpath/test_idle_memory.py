@@ -8,9 +8,6 @@ from tests.fastpath.test_filters import Filters
 from tests.session.conversation import NOW_MS
 from tests.session.messages import produce, produced
 from tests.wire.batches import batch
-from tsproxy import fastpath
-from tsproxy.session.budget import DecompressionBudget
-from tsproxy.session.requests import RELAYED
 
 KEPT_BYTES = 100_000
 GOOD = batch([NOW_MS], key=None, value=None)
@@ -22,10 +19,7 @@ def of_partitions(count, topics=("t",)):
 
 @pytest.fixture
 def filters():
-    made = Filters()
-    made.requests = fastpath.RequestFilter(made.in_flight, RELAYED, 10**8, 1_000, DecompressionBudget)
-    made.requests.table = made.table
-    return made
+    return Filters(produce_frame=10**8)
 
 
 def growth(act):

@@ -428,6 +428,7 @@ LIMITS_WAIT = (
     paused,
 )
 VIEW = replace(view_of(), reads_limits=True)
+FIRST, AGAIN = (produce({"new": {0: GOOD}}, correlation_id=number) for number in (1, 2))
 
 
 def with_limits(view):
@@ -452,17 +453,16 @@ def test_the_first_batch_is_judged_by_the_topics_limits(uses_fast_path):
 
 def test_limits_that_do_not_come_are_waited_for_once():
     """Perhaps the topic does not exist. Its broker judges the batch."""
-    frame, again = produce({"new": {0: GOOD}}), produce({"new": {0: GOOD}}, correlation_id=2)
     assert (
         Conversation(VIEW)
-        >> client(frame)
+        >> client(FIRST)
         << LIMITS_WAIT
         >> later(NAME_WAIT_MS - 1)
         >> later(1)
-        << to_broker(frame)
+        << to_broker(FIRST)
         << topic_wanted("new")
         << resumed
-        >> forwarded(again)
+        >> forwarded(AGAIN)
         << topic_wanted("new")
         >> returned(produced({"new": {0: accepted()}}))
         << booked("accepted", topic="new", limits=None, limits_unknown=True)
@@ -476,13 +476,12 @@ def test_limits_that_do_not_come_are_waited_for_once():
 )
 def test_limits_that_came_and_are_forgotten_are_waited_for_again(wait_ends):
     """They are forgotten after some minutes without a batch. A connection may live longer than that."""
-    frame, again = produce({"new": {0: GOOD}}), produce({"new": {0: GOOD}}, correlation_id=2)
     session = Session(PEER, VIEW)
-    session.client_bytes(frame, NOW_MS)
+    session.client_bytes(FIRST, NOW_MS)
     session.feed(ViewChanged(wait_ends), NOW_MS)
     assert (session.is_judging, session.next_deadline_ms) == (False, None)
     session.feed(ViewChanged(VIEW), NOW_MS)
-    session.client_bytes(again, NOW_MS)
+    session.client_bytes(AGAIN, NOW_MS)
     assert session.is_judging
 
 
@@ -496,11 +495,11 @@ def test_limits_that_came_and_are_forgotten_are_waited_for_again(wait_ends):
 )
 def test_a_batch_is_booked_as_judged_without_the_limits_of_its_topic(policy, is_unknown):
     conversation = Conversation(replace(VIEW, reads_limits=False, policy=policy), uses_fast_path=False)
-    frame, said = produce({"new": {0: GOOD}}), produced({"new": {0: accepted()}})
-    conversation >> forwarded(frame)
+    conversation >> forwarded(FIRST)
     if is_unknown:
         conversation << topic_wanted("new")
-    conversation >> returned(said) << booked("accepted", limits_unknown=is_unknown)
+    conversation >> returned(produced({"new": {0: accepted()}}))
+    conversation << booked("accepted", limits_unknown=is_unknown)
 
 
 @pytest.mark.parametrize(
@@ -513,34 +512,31 @@ def test_a_batch_is_booked_as_judged_without_the_limits_of_its_topic(policy, is_
     ids=["nobody reads limits", "they may not be read", "no rule needs them"],
 )
 def test_nothing_waits_for_limits_that_will_not_come(view):
-    conversation, frame = Conversation(view), produce({"new": {0: GOOD}})
-    sent = conversation.session.client_bytes(frame, NOW_MS)[0]
-    assert sent.data == frame
-    assert not conversation.session.is_judging
+    session = Session(PEER, view)
+    assert session.client_bytes(FIRST, NOW_MS)[0].data == FIRST
+    assert not session.is_judging
 
 
 def test_the_wait_ends_when_it_turns_out_that_they_may_not_be_read():
-    frame = produce({"new": {0: GOOD}})
     assert (
         Conversation(VIEW)
-        >> client(frame)
+        >> client(FIRST)
         << LIMITS_WAIT
         >> view_becomes(replace(VIEW, unreadable_topics=frozenset(["new"])))
-        << to_broker(frame)
+        << to_broker(FIRST)
         << topic_wanted("new")
         << resumed
     )
 
 
 def test_names_that_no_topic_can_have_are_not_waited_for():
-    conversation, frame = Conversation(VIEW), produce({"no topic": {0: GOOD}, "x" * 300: {0: GOOD}})
-    assert conversation.session.client_bytes(frame, NOW_MS)[0].data == frame
+    frame = produce({"no topic": {0: GOOD}, "x" * 300: {0: GOOD}})
+    assert Session(PEER, VIEW).client_bytes(frame, NOW_MS)[0].data == frame
 
 
 def test_a_request_for_many_topics_asks_for_a_few():
-    conversation = Conversation(VIEW)
     frame = produce({f"invented-{number}": {0: GOOD} for number in range(2 * MAX_WAITED_FOR)})
-    effects = conversation.session.client_bytes(frame, NOW_MS)
+    effects = Session(PEER, VIEW).client_bytes(frame, NOW_MS)
     assert len([each for each in effects if hasattr(each, "topic")]) == MAX_WAITED_FOR
 
 

@@ -48,6 +48,11 @@ def shake_hands(client, server, host=None):
     return ours.getpeercert()
 
 
+def shake_hands_strictly(authority, crl, client, server):
+    ends = (ssl.PROTOCOL_TLS_CLIENT, client), (ssl.PROTOCOL_TLS_SERVER, server)
+    return shake_hands(*(strict(purpose, authority, identity, crl) for purpose, identity in ends))
+
+
 @pytest.fixture
 def authority(tmp_path):
     return CertificateAuthority(tmp_path)
@@ -63,27 +68,14 @@ def crl(authority, tmp_path):
 @pytest.mark.parametrize("options", ISSUED.values(), ids=ISSUED)
 def test_both_sides_accept_each_other_when_they_check_strictly(authority, crl, options):
     identity = authority.issue("strict", **options)
-    ends = [
-        strict(purpose, authority, identity, crl)
-        for purpose in (ssl.PROTOCOL_TLS_CLIENT, ssl.PROTOCOL_TLS_SERVER)
-    ]
-
-    assert shake_hands(*ends)
+    assert shake_hands_strictly(authority, crl, identity, identity)
 
 
 def test_a_strict_check_finds_a_revoked_certificate_in_the_list(authority, crl):
     revoked = authority.issue("revoked")
     crl.write_bytes(authority.revocations(revoked))
-    ends = [
-        strict(purpose, authority, identity, crl)
-        for purpose, identity in (
-            (ssl.PROTOCOL_TLS_CLIENT, authority.issue("client")),
-            (ssl.PROTOCOL_TLS_SERVER, revoked),
-        )
-    ]
-
     with pytest.raises(ssl.SSLCertVerificationError, match="certificate revoked"):
-        shake_hands(*ends)
+        shake_hands_strictly(authority, crl, authority.issue("client"), revoked)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""A partition, or a topic, that one request names twice: what real brokers do, and what the proxy does."""
+"""A partition, or a topic, that one request names twice, before real brokers. For such a partition the proxy
+closes the connection (`tests/session/test_produce.py`)."""
 
 import pytest
 
@@ -43,15 +44,6 @@ def test_a_broker_stores_the_last_batch_of_a_partition_named_twice_and_answers_o
     assert [answers[topic, partition].error_code for partition in (0, 1)] == [ErrorCode.NONE] * 2
     last = 2 if len(entries) == 1 else 3
     assert stored(direct, topic)[0] == [last]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("entries", TWICE.values(), ids=TWICE)
-def test_the_proxy_closes_the_connection_and_forwards_nothing(proxied, direct, topic, entries, version):
-    """Booked would be both, and stored is one."""
-    assert proxied.ask([frame_of(version, topic, *entries)]) == [None]
-    assert stored(direct, topic) == [[], [], []]
-    assert proxied.outcomes == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)

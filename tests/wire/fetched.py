@@ -3,6 +3,8 @@
 import struct
 from random import Random
 
+import pytest
+
 from tests.wire.batches import unsigned
 from tsproxy.wire.readers import Layout
 
@@ -135,6 +137,11 @@ GARBAGE_TAILS = {
     "a count and nothing": b"\x01",
     "half a field": b"\x01\x00",
 }
+
+each_tail = pytest.mark.parametrize(
+    ("layout", "tail"),
+    [(layout, tail) for layout in Layout for tail in (SHARE_TAILS if layout else TAILS).values()],
+)
 
 
 def any_body(random: Random, layout: Layout = Layout.FETCH) -> bytes:

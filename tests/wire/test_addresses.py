@@ -3,6 +3,8 @@
 The oracle is kio, generated from Kafka's own schemas. `test_golden.py` has bytes of Kafka's classes.
 """
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -87,11 +89,8 @@ def test_a_body_cut_short_is_a_decode_error_or_ends_behind_its_last_address(api_
     entity = without_nowhere(data.draw(entities(cls)))
     body, whole = written(entity), encode(expected(entity))
     cut = data.draw(st.integers(0, max(len(body) - 1, 0)))
-    try:
-        rewritten = rewrite(api_key, version, Reader(body[:cut]), proxy_of)
-    except DecodeError:
-        return
-    assert whole.startswith(rewritten)
+    with suppress(DecodeError):
+        assert whole.startswith(rewrite(api_key, version, Reader(body[:cut]), proxy_of))
 
 
 # -- Nowhere, and unknown nodes ---------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Both headers, for every API that is understood."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,22 +56,12 @@ def test_a_client_id_may_be_null_or_empty_which_is_not_the_same():
     assert read_request_header(head + b"\x00\x00").client_id == ""
 
 
-@given(st.binary(max_size=40))
-def test_whatever_comes_is_a_header_or_a_decode_error(payload):
-    try:
-        header = read_request_header(payload)
-    except DecodeError:
-        return
-    assert 10 <= header.body_start <= len(payload)
-
-
-@given(st.sampled_from(KNOWN), st.binary(max_size=20))
-def test_whatever_the_broker_sends_is_a_header_or_a_decode_error(known, payload):
-    try:
-        start = response_body_start(*known, payload)
-    except DecodeError:
-        return
-    assert 4 <= start <= len(payload)
+@given(st.sampled_from(KNOWN), st.binary(max_size=40))
+def test_whatever_comes_is_a_header_or_a_decode_error(known, payload):
+    with suppress(DecodeError):
+        assert 10 <= read_request_header(payload).body_start <= len(payload)
+    with suppress(DecodeError):
+        assert 4 <= response_body_start(*known, payload) <= len(payload)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """The end of an answer that streams becomes one field of zeros, as long as it was."""
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.fetched import GARBAGE_SHARE_TAILS, GARBAGE_TAILS, SHARE_TAILS, TAILS, tags_of
+from tests.wire.fetched import GARBAGE_SHARE_TAILS, GARBAGE_TAILS, SHARE_TAILS, each_tail, tags_of
 from tsproxy.wire.k01_k78_fetch import blank_tail, layout_of
 from tsproxy.wire.primitives import DecodeError, Reader
 from tsproxy.wire.readers import Layout
@@ -39,10 +41,6 @@ def test_nothing_of_any_fields_is_left(tagged):
 
 
 LAYOUTS = [*Layout]
-each_tail = pytest.mark.parametrize(
-    ("layout", "tail"),
-    [(layout, tail) for layout in LAYOUTS for tail in (SHARE_TAILS if layout else TAILS).values()],
-)
 each_garbage = pytest.mark.parametrize(
     ("layout", "tail"),
     [
@@ -79,11 +77,8 @@ def test_what_is_no_tail_is_a_decode_error(layout, tail):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(tail=st.binary(max_size=60))
 def test_whatever_comes_is_blanked_or_a_decode_error(layout, tail):
-    try:
-        blanked = blank_tail(tail, layout)
-    except DecodeError:
-        return
-    assert len(blanked) == len(tail)
+    with suppress(DecodeError):
+        assert len(blank_tail(tail, layout)) == len(tail)
 
 
 def test_fetch_from_16_on_and_share_fetch_may_name_nodes():

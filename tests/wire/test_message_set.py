@@ -167,12 +167,6 @@ def test_a_message_of_another_magic_is_foreign_and_not_read():
     assert (found.key_sizes[1], found.value_sizes[1]) == (-1, -1)
 
 
-def test_bytes_behind_the_last_message_that_are_no_message_are_no_fault():
-    cut = write_messages(inner(1, 0, 1))[:-1]
-    found = records_of(Message(1, NOW_MS, None, gzipped(cut), attributes=Codec.GZIP))
-    assert (found.fault, len(found.timestamps_ms)) == (None, 1)
-
-
 def test_an_incomplete_message_counts_for_nothing():
     cut = write_messages(inner(1, 0, 1))[:-1]
     message = Message(1, NOW_MS, None, gzipped(cut), attributes=Codec.GZIP, offset=5)

@@ -14,10 +14,9 @@ from kio.index import load_response_schema
 from tests.session.messages import FETCH, SHARE_FETCH, answer
 from tests.wire.entities import entities, written
 from tests.wire.fetched import (
-    SHARE_TAILS,
-    TAILS,
     any_body,
     current_leader,
+    each_tail,
     fetched,
     partition,
     share_fetched,
@@ -51,10 +50,6 @@ BODIES = {
     Layout.SHARE_FETCH: share_fetched(*SHARE_TOPICS),
 }
 each_layout = pytest.mark.parametrize("layout", LAYOUTS)
-each_tail = pytest.mark.parametrize(
-    ("layout", "tail"),
-    [(layout, tail) for layout in LAYOUTS for tail in (SHARE_TAILS if layout else TAILS).values()],
-)
 
 
 def walked(whole, pieces, layout=Layout.FETCH):
