@@ -24,7 +24,7 @@ def add(commands: arguments.Commands) -> None:
     )
     parser.add_argument("report", metavar="DIR", help=f"the folder of a report, or its {_FILE}")
     arguments.add_gates(parser, is_required=True)
-    parser.set_defaults(run=run, quiet=False)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

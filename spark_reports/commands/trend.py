@@ -27,7 +27,7 @@ def add(commands: arguments.Commands) -> None:
     parser.add_argument(
         "--days", type=arguments.positive, default=7, metavar="N", help="days shown (default 7)"
     )
-    parser.set_defaults(run=run, quiet=False)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

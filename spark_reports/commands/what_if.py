@@ -38,7 +38,7 @@ def add(commands: arguments.Commands) -> None:
         )
     parser.add_argument("--topic", metavar="GLOB", help="only these topics")
     parser.add_argument("--client", metavar="GLOB", help="only these client ids")
-    parser.set_defaults(run=run, quiet=False)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -67,7 +67,7 @@ def compact(spark: SparkSession, source: Source, table: Table, *, may_lose_lines
     before, suspects = _write(spark, source, table, first, vanished)
     if suspects and (whole := _with_second(spark, source, first)) is not first:
         before, _ = _write(spark, source, table, whole, vanished)
-    counts = within(table.rows(spark), source).groupBy("problem")
+    counts = table.rows(spark, source.first, source.last).groupBy("problem")
     rows = counts.agg(F.count("*").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")).collect()
     return Compacted(
         lines=sum(row["lines"] for row in rows if row["problem"] is None),
@@ -109,7 +109,7 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[dat
     """
     if not table.days(spark).intersection(days_between(source.first, source.last)):
         return {}
-    stored = within(table.rows(spark), source)
+    stored = table.rows(spark, source.first, source.last)
     counts = lacking(stored, dated(spark, source)).groupBy("event_date").count()
     rows = counts.orderBy("event_date").collect()
     return {date.fromisoformat(row["event_date"]): row["count"] for row in rows}
@@ -131,7 +131,7 @@ def _write(
     )
     with settings(spark, _PLAINLY):
         table.replace_days(within(counted, source), vanished)
-        written = read.identified(within(table.rows(spark), source))
+        written = read.identified(table.rows(spark, source.first, source.last))
         side = sequence.side_of(source.first, source.last)(F.col("event_date"))
         spans = sequence.spans(sequence.words(written, side))
         if twice := frames.rows(spans.where("is_repeated").select(*sequence.BOOT)):

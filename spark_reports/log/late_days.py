@@ -39,7 +39,7 @@ def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -
     # A killed run may have left a gap behind days that it had written.
     gaps = {day for day in window if day >= min(before) and not {day, day + timedelta(days=1)} <= before}
     opened = [day for day in window if day in gaps or day in window[-LATE_DAYS + 1 :]]
-    rows = table.rows(spark)
+    rows = table.rows(spark, window[0], day_before)
     with_new = _days_with_new_files(spark, source.inputs, rows, opened)
     late = {day for day in with_new if day >= min(before) and _lacks(spark, source, rows, day)}
     return late | ({day_before} if _holds_fewer(rows, day_before, lines_before) else set())
@@ -48,7 +48,7 @@ def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -
 def _lacks(spark: SparkSession, source: Source, rows: DataFrame, day: date) -> bool:
     of_day = replace(source, first=day, last=day)
     coming = compact.within(compact.dated(spark, of_day), of_day)
-    return not compact.lacking(coming, compact.within(rows, of_day)).isEmpty()
+    return not compact.lacking(coming, rows.where(F.col("event_date") == str(day))).isEmpty()
 
 
 def _holds_fewer(rows: DataFrame, day: date, delivered: int) -> bool:

@@ -107,9 +107,9 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     if not source.is_table:
         raw = json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file"))
         return with_marks(raw, marks())
-    days = list(map(str, source.days_of_files))
-    rows = reduce(DataFrame.unionByName, [Table(name).rows(spark) for name in source.inputs])
-    return _of_columns(rows.where(F.col("event_date").isin(days)).withColumnRenamed("event_date", "day"))
+    days = source.first - LATENESS, source.last + LATENESS
+    rows = reduce(DataFrame.unionByName, [Table(name).rows(spark, *days) for name in source.inputs])
+    return _of_columns(rows.withColumnRenamed("event_date", "day"))
 
 
 def with_marks(raw: DataFrame, marked: Mapping[str, Column]) -> DataFrame:
@@ -255,11 +255,6 @@ def facts(first: date, last: date) -> dict[str, Column]:
         "may_hold_totals": F.when(~is_usable, set_aside.may_hold_totals(first, last)),
         "is_changed": is_usable & F.col("raw").isNotNull(),
     }
-
-
-def of_period(some_lines: DataFrame, first: date, last: date) -> DataFrame:
-    """The lines whose day lies in the period, both ends included."""
-    return some_lines.where(F.col("day").between(first.isoformat(), last.isoformat()))
 
 
 def of_event(some_lines: DataFrame, event: EventName) -> DataFrame:

@@ -18,7 +18,6 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log.period import days_between
-from spark_reports.log.read import of_period
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
 from spark_reports.report.groups import CLIENT
@@ -146,14 +145,13 @@ def known(spark: SparkSession, folder: str, first: date, last: date) -> DataFram
     Each day has rows for the MAX_CLIENTS with most rejected records, then most records, and one row for all
     others.
     """
-    whole = spark.read.schema(_PRODUCERS_DDL).option("ignoreCorruptFiles", "false")
-    table = whole.parquet(f"{folder}/producers").withColumnRenamed("event_date", "day")
+    rows = Table(f"{folder}/producers").rows(spark, first, last, _PRODUCERS_DDL)
     order = Window.orderBy(F.desc("rejected_records"), F.desc("records"), *CLIENT).partitionBy("day")
     place = F.row_number().over(order)
     names = {name: F.when(F.col("place") <= MAX_CLIENTS, F.col(name)) for name in CLIENT}
     names["client_id"] = F.when(F.col("place") > MAX_CLIENTS, FOLDED).otherwise(F.col("client_id"))
     return (
-        of_period(table, first, last)
+        rows.withColumnRenamed("event_date", "day")
         .withColumn("place", place)
         .withColumns(names)
         .groupBy("day", *CLIENT)

@@ -10,7 +10,7 @@ import pytest
 from spark_reports.log import read
 from tests.spark_reports import collected
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
-from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, text_of, write
+from tests.spark_reports.logs import MINUTE_MS, counters, line, text_of, write
 
 FRIDAY = date(2026, 11, 20)
 
@@ -126,11 +126,3 @@ def test_extreme_timestamps_survive(rows):
 
 def test_an_object_of_facts_does_not_disturb(rows):
     assert [row["problem"] for row in rows("facts")] == [None]
-
-
-def test_the_period_has_both_its_ends(spark, tmp_path):
-    days = [MIDNIGHT_MS + n * DAY_MS for n in range(-1, 3)]
-    path = write(tmp_path / "a.jsonl", *[heartbeat(n, day) for n, day in enumerate(days)])
-    source = read.Source([str(path)], FRIDAY, date(2026, 11, 21))
-    inside = read.of_period(read.marked_lines(spark, source), FRIDAY, date(2026, 11, 21))
-    assert sorted(row["seq"] for row in inside.collect()) == [1, 2]
