@@ -222,7 +222,7 @@ class Publication:
             day_before=_neighbour(known, first - timedelta(days=1), steps),
             day_after=_neighbour(known, last + timedelta(days=1), steps),
             pages="html" in self.formats,
-            teams=self._teams_from_page(report),
+            teams=f"{'../' * len(steps)}{teams.FOLDER}" if _has_teams(report) else None,
             address=self.address,
         )
         return {**report, "history": past, "links": links_of_page}, facts
@@ -244,13 +244,6 @@ class Publication:
             if self.index is not None:
                 page = index.render(kept_days.read_all(spark, self.rollup))
                 files.write(spark, self.index, _INDEX, page)
-
-    def _teams_from_page(self, report: Report) -> str | None:
-        """The link from the page to the folder of the teams; None if there is none."""
-        if not _has_teams(report):
-            return None
-        (_, of_teams), (_, folder) = _place(self.team_folders), _place(self.output)
-        return f"{'../' * len(folder.relative_to(of_teams.parent).parts)}{teams.FOLDER}"
 
     def _publish_teams(self, spark: "SparkSession | None", report: Report) -> None:
         """Write the folder of each team."""
