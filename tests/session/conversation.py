@@ -113,14 +113,32 @@ def read(asked_ms, *topics):
     return fresh_limits
 
 
+def fed_with(event):
+    """A method that gets the facts of the event, and then the time."""
+
+    def fed(self, *told):
+        *facts, now_ms = told or (NOW_MS,)
+        return self.feed(event(*facts), now_ms)
+
+    return fed
+
+
 class Session(CoreSession):
     """A session with a method for each event, and one clock."""
 
-    def client_bytes(self, data, now_ms):
-        return self.feed(ClientBytes(data), now_ms)
-
-    def broker_bytes(self, data, now_ms):
-        return self.feed(BrokerBytes(data), now_ms)
+    client_bytes = fed_with(ClientBytes)
+    client_ended = fed_with(ClientEnded)
+    client_lost = fed_with(ClientLost)
+    broker_bytes = fed_with(BrokerBytes)
+    broker_connected = fed_with(BrokerConnected)
+    broker_ended = fed_with(BrokerEnded)
+    broker_lost = fed_with(BrokerLost)
+    abort = fed_with(Aborted)
+    answer_read = fed_with(AnswerDecoded)
+    apply_view = fed_with(ViewChanged)
+    deadline_passed = fed_with(DeadlinePassed)
+    drained = fed_with(Drained)
+    judged = fed_with(RequestJudged)
 
     def ask(self, request):
         """Sends it, and has it judged where it is judged beside the loop."""
@@ -135,39 +153,6 @@ class Session(CoreSession):
             if isinstance(effect, ReadAnswer):
                 effects = effects + self.answer_read(effect.job(), NOW_MS)
         return effects
-
-    def broker_connected(self, now_ms=NOW_MS):
-        return self.feed(BrokerConnected(), now_ms)
-
-    def client_ended(self, now_ms=NOW_MS):
-        return self.feed(ClientEnded(), now_ms)
-
-    def client_lost(self, now_ms=NOW_MS):
-        return self.feed(ClientLost(), now_ms)
-
-    def broker_ended(self, now_ms=NOW_MS):
-        return self.feed(BrokerEnded(), now_ms)
-
-    def broker_lost(self, now_ms=NOW_MS):
-        return self.feed(BrokerLost(), now_ms)
-
-    def drained(self, now_ms=NOW_MS):
-        return self.feed(Drained(), now_ms)
-
-    def abort(self, now_ms=NOW_MS):
-        return self.feed(Aborted(), now_ms)
-
-    def apply_view(self, view, now_ms):
-        return self.feed(ViewChanged(view), now_ms)
-
-    def judged(self, judgement, now_ms):
-        return self.feed(RequestJudged(judgement), now_ms)
-
-    def answer_read(self, read, now_ms):
-        return self.feed(AnswerDecoded(read), now_ms)
-
-    def deadline_passed(self, now_ms):
-        return self.feed(DeadlinePassed(), now_ms)
 
     @property
     def is_delayed(self):

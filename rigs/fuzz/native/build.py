@@ -51,9 +51,7 @@ def built() -> Path:
     """The folder with `driver` and the modules of targets; the product's own lie in `product` beneath it."""
     compiler = clang()
     if compiler is None:
-        raise SystemExit(
-            "clang with libFuzzer is not installed (Debian: apt-get install clang libclang-rt-14-dev)"
-        )
+        raise SystemExit(MISSING)
     cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tsproxy" / "fuzz"
     product = cached / f"product-{_digest(compiler, ROOT.glob('tsproxy/**/*.p[xy]*'))}"
     _make(product, lambda folder: _build_product(folder, compiler))
