@@ -159,12 +159,16 @@ def _as_sent(parts: Sequence[Part]) -> list[Part]:
 
 
 def _case(exchange: Exchange, part: Part) -> BatchContext:
-    request = RequestContext(exchange.version, 1, has_transactional_id=False, now_ms=0, peer=NOBODY)
-    view, topic = View(), part.topic.config
-    policy, work = of_anybody(view).of(topic, 0), Work(view.limits)
-    return PartitionReader(request, topic, part.partition, policy, view.limits, work).read(
-        memoryview(part.records)
-    )
+    return read_by_the_core(View(), exchange.version, part.topic.config, part.partition, part.records, 0)
+
+
+def read_by_the_core(
+    view: View, version: int, topic: str, partition: int, records: bytes, now_ms: int
+) -> BatchContext:
+    """The records of one partition, to be judged at that time."""
+    request = RequestContext(version, 1, has_transactional_id=False, now_ms=now_ms, peer=NOBODY)
+    policy, work = of_anybody(view).of(topic, now_ms), Work(view.limits)
+    return PartitionReader(request, topic, partition, policy, view.limits, work).read(memoryview(records))
 
 
 def _own_limit_of_a_batch(exchange: Exchange) -> bool:

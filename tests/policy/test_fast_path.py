@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.policy.test_units import ODD
+from tests.policy.test_units import DOTNET_1970, FILETIME_1970, ODD, YEAR_MS
 from tests.policy.verdicts import HOUR_MS, NOW_MS
 from tsproxy.model.custom_rule import CustomRule, OnError
 from tsproxy.model.kafka import ErrorCode, TimestampType
@@ -136,16 +136,13 @@ def test_the_usual_rejection_is_repeated_for_a_while():
     assert found.lowest_ms <= NOW_MS + 2 * HOUR_MS <= found.highest_ms
 
 
-def test_a_culprit_at_the_end_of_the_while_lies_ahead_all_the_time():
-    found = repeatable_rejection(POLICY, rejected(NOW_MS + FOR_MS), NOW_MS, FOR_MS)
-    assert found.lowest_ms == NOW_MS + FOR_MS
-    assert repeatable_rejection(POLICY, rejected(NOW_MS + FOR_MS - 1), NOW_MS, FOR_MS) is None
-
-
-def test_a_culprit_at_the_clock_lies_behind_all_the_time():
-    found = repeatable_rejection(POLICY, rejected(NOW_MS), NOW_MS, FOR_MS)
-    assert found.highest_ms == NOW_MS
-    assert repeatable_rejection(POLICY, rejected(NOW_MS + 1), NOW_MS, FOR_MS) is None
+def test_a_culprit_at_the_clock_or_at_the_end_of_the_while_is_on_one_side_all_the_time():
+    behind, between, just_before, ahead = (
+        repeatable_rejection(POLICY, rejected(NOW_MS + after_ms), NOW_MS, FOR_MS)
+        for after_ms in (0, 1, FOR_MS - 1, FOR_MS)
+    )
+    assert (between, just_before) == (None, None)
+    assert (behind.highest_ms, ahead.lowest_ms) == (NOW_MS, NOW_MS + FOR_MS)
 
 
 def test_the_first_culprit_decides():
@@ -205,11 +202,6 @@ def test_all_that_is_rejected_likewise_would_be_told_of_in_the_same_words(first_
     now_ms = data.draw(st.integers(found.from_ms, found.until_ms - 1))
     assert reason_out_of_range(other_ms, now_ms) == reason_out_of_range(first_ms, NOW_MS)
     assert guess_unit(other_ms, now_ms) == guess_unit(first_ms, NOW_MS)
-
-
-YEAR_MS = 365 * 24 * HOUR_MS
-FILETIME_1970 = 116_444_736_000_000_000
-DOTNET_1970 = 621_355_968_000_000_000
 
 
 def in_unit(per_ms, at_1970=0):

@@ -7,6 +7,7 @@ from ipaddress import ip_network
 
 import pytest
 
+from tests.policy.verdicts import DAY_MS, HOUR_MS, NOW_MS
 from tsproxy.model.kafka import LONG_MAX, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
@@ -32,10 +33,6 @@ from tsproxy.model.policy import (
 )
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.resolve import is_internal, resolve
-
-NOW_MS = 1_767_225_600_000
-HOUR_MS = 3_600_000
-DAY_MS = 24 * HOUR_MS
 
 PEER = Peer("public", "10.1.2.3", 40000, "orders-app-7", "User:etl", "librdkafka/1.8.2")
 KNOWN = TopicLimits(before_max_ms=DAY_MS, after_max_ms=None, max_message_bytes=1000)

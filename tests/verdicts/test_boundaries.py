@@ -11,17 +11,14 @@ import re
 import pytest
 
 from rigs.differential.batches import Batch, Record, write_batch
+from rigs.differential.intended import read_by_the_core
 from rigs.differential.lines import Direct, address_of, now_ms
 from tests.verdicts.rows import DAY, HOUR, KEEP, limits
 from tsproxy.cluster.topic_limits import topic_limits
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, wrap64
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.model.view import View
-from tsproxy.policy.context import RequestContext
 from tsproxy.policy.judge import first_rejection
-from tsproxy.session.job import Work
-from tsproxy.session.policies import NOBODY, of_anybody
-from tsproxy.session.produce.context import PartitionReader
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 VERSION = 11
@@ -49,11 +46,8 @@ def told_clock_ms(text: str, known: TopicLimits) -> int:
 
 def culprits_by_the_core(records: bytes, topic: str, known: TopicLimits, clock_ms: int) -> dict[int, str]:
     """Index -> text of each record that the core rejects at `clock_ms`."""
-    request = RequestContext(VERSION, 1, has_transactional_id=False, now_ms=clock_ms, peer=NOBODY)
     view = View(topics={topic: known})
-    policy, work = of_anybody(view).of(topic, clock_ms), Work(view.limits)
-    reader = PartitionReader(request, topic, 0, policy, view.limits, work)
-    rejected = first_rejection(reader.read(memoryview(records)))
+    rejected = first_rejection(read_by_the_core(view, VERSION, topic, 0, records, clock_ms))
     assert isinstance(rejected, Reject)
     return {error.batch_index: error.message for error in rejected.record_errors}
 

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from rigs.differential.intended import read_by_the_core
 from rigs.differential.lines import Direct, Proxied, address_of, now_ms
 from rigs.differential.requests import Answers
 from rigs.differential.run import topic_ids
@@ -17,11 +18,7 @@ from tsproxy.model.produce import PartitionProduceResponse
 from tsproxy.model.verdict import Accept, Reject
 from tsproxy.model.view import View
 from tsproxy.policy.checks.whole_request import reject_whole_request
-from tsproxy.policy.context import RequestContext
 from tsproxy.policy.judge import first_rejection, judge
-from tsproxy.session.job import Work
-from tsproxy.session.policies import NOBODY, of_anybody
-from tsproxy.session.produce.context import PartitionReader
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 
@@ -36,12 +33,9 @@ def test_all_53_cases_of_the_log_validator_are_accounted_for():
 
 def rejection(row: Row) -> Reject | None:
     """The reason for which the core would reject the row's records."""
-    request = RequestContext(row.api_version, -1, False, NOW_MS, NOBODY)
     config = NEWEST_DEFAULTS | row.config if row.wire is Wire.SINCE_4_4 else row.config
     view = View(topics={"t": topic_limits(config)})
-    policy, work = of_anybody(view).of("t", NOW_MS), Work(view.limits)
-    reader = PartitionReader(request, "t", 0, policy, view.limits, work)
-    case = reader.read(memoryview(row.records(NOW_MS)))
+    case = read_by_the_core(view, row.api_version, "t", 0, row.records(NOW_MS), NOW_MS)
     rejected = reject_whole_request([case]) or first_rejection(case)
     if rejected is None or rejected.error_code is ErrorCode.INVALID_TIMESTAMP:
         assert judge(case) == (rejected or Accept()), "what violates must be rejected, and nothing else"

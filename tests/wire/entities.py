@@ -13,6 +13,7 @@ from functools import cache
 from types import UnionType
 from typing import Union, get_args, get_origin, get_type_hints
 
+import pytest
 from hypothesis import strategies as st
 from kio.index import load_response_schema
 from kio.schema.errors import ErrorCode
@@ -40,6 +41,12 @@ def understood_responses(api_keys=APIS):
     for api_key in api_keys:
         for version in versions_of(api_key):
             yield api_key, version, load_response_schema(api_key, version)
+
+
+def each_response(api_keys):
+    """Parametrises a test with each answer of these APIs."""
+    rows = {f"{told[2].__name__} v{told[1]}": told for told in understood_responses(api_keys)}
+    return pytest.mark.parametrize(("api_key", "version", "cls"), rows.values(), ids=rows)
 
 
 def written(entity):

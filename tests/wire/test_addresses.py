@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.wire.entities import (
     addresses_in,
+    each_response,
     encode,
     entities,
     read,
-    understood_responses,
     with_addresses,
     written,
 )
@@ -24,12 +24,7 @@ from tsproxy.model.view import Endpoint
 from tsproxy.wire.addresses import LAYOUTS, NO_NODE, rewrite
 from tsproxy.wire.primitives import DecodeError, Reader
 
-MESSAGES = {
-    f"{cls.__name__} v{version}": (api_key, version, cls)
-    for api_key, version, cls in understood_responses(key for key in LAYOUTS if LAYOUTS[key])
-}
-
-each_message = pytest.mark.parametrize(("api_key", "version", "cls"), MESSAGES.values(), ids=MESSAGES)
+each_message = each_response(key for key in LAYOUTS if LAYOUTS[key])
 
 
 def proxy_of(node_id, host, port):

@@ -1,19 +1,14 @@
 """The topics that an answer says were changed, against an independent library's layouts."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.entities import entities, understood_responses, written
+from tests.wire.entities import each_response, entities, written
 from tests.wire.strategies import a_few
 from tsproxy.wire.changed_topics import CHANGES, changed_topics
 from tsproxy.wire.primitives import Reader
 
-ANSWERS = [
-    pytest.param(api_key, version, cls, id=f"{api_key}v{version}")
-    for api_key, version, cls in understood_responses(CHANGES)
-]
-each_answer = pytest.mark.parametrize(("api_key", "version", "cls"), ANSWERS)
+each_answer = each_response(CHANGES)
 TOPIC = 2
 
 

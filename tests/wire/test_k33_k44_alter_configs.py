@@ -6,21 +6,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.index import load_response_schema
 
-from tests.wire.entities import entities, written
+from tests.wire.entities import each_response, entities, written
 from tests.wire.strategies import a_few
-from tsproxy.wire.apis import APIS
 from tsproxy.wire.k33_k44_alter_configs import REPLACEMENT
 from tsproxy.wire.masking import MASKED
 from tsproxy.wire.primitives import Reader
 
-ANSWERS = [
-    pytest.param(api_key, version, load_response_schema(api_key, version), id=f"{api_key}v{version}")
-    for api_key in (33, 44)
-    for version in range(APIS[api_key].max_version + 1)
-]
-each_answer = pytest.mark.parametrize(("api_key", "version", "cls"), ANSWERS)
+each_answer = each_response((33, 44))
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, OF_THE_FUTURE = 2, 4, 8, 16, 32, 64
 

@@ -2,23 +2,17 @@
 
 from dataclasses import fields, is_dataclass, replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
-from tests.wire.entities import encode, entities, read, understood_responses, written
+from tests.wire.entities import each_response, encode, entities, read, written
 from tests.wire.strategies import a_few
 from tsproxy.wire.addresses import LAYOUTS
 from tsproxy.wire.left_out import leave_out
 from tsproxy.wire.primitives import Reader
 
-MESSAGES = {
-    f"{cls.__name__} v{version}": (api_key, version, cls)
-    for api_key, version, cls in understood_responses(LAYOUTS)
-}
-each_message = pytest.mark.parametrize(("api_key", "version", "cls"), MESSAGES.values(), ids=MESSAGES)
-
+each_message = each_response(LAYOUTS)
 METADATA, DESCRIBED = 3, 75
 TAGS = b"\x02" + b"\x00\x03abc" + b"\xff\xff\xff\xff\x0f\x00"
 NODES = st.integers(-1, 4)

@@ -58,20 +58,13 @@ def test_records_are_counted_up_to_the_first_batch_that_is_none(broken: str):
 # -- Messages of magic 0 and 1 ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("data", [MESSAGE, OLD_MESSAGE])
-def test_a_message_has_no_producer(data: bytes):
+@pytest.mark.parametrize(("data", "time_ms"), [(MESSAGE, NOW_MS), (OLD_MESSAGE, NO_TIMESTAMP)])
+def test_a_message_is_one_record_at_its_own_offset_and_has_no_producer(data: bytes, time_ms: int):
+    """At magic 0 it has no time either."""
     found = only(data)
     assert (found.producer_id, found.producer_epoch, found.base_sequence) == (-1, -1, -1)
-
-
-def test_a_message_is_one_record_at_its_own_offset():
-    found = only(MESSAGE)
     assert (found.base_offset, found.last_offset_delta, found.records_count) == (4, 0, 1)
-    assert (found.base_timestamp, found.max_timestamp) == (NOW_MS, NOW_MS)
-
-
-def test_a_message_of_magic_0_has_no_time():
-    assert (only(OLD_MESSAGE).base_timestamp, only(OLD_MESSAGE).max_timestamp) == (NO_TIMESTAMP,) * 2
+    assert (found.base_timestamp, found.max_timestamp) == (time_ms, time_ms)
 
 
 def test_bit_3_means_append_time_from_magic_1_on():
