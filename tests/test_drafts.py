@@ -6,14 +6,13 @@ killed here before each of its steps: Python's audit events are the steps. Then 
 
 import ast
 import os
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from spark_reports.report.files import replace_texts, write_text
+from spark_reports.report.files import write_text
 from tests.proxy.decision_log.logs import settings_of
 from tsproxy.decision_folder import close_abandoned, open_path
 from tsproxy.decisions import Redaction
@@ -43,10 +42,6 @@ def write_report(folder):
     write_text(folder / "report.html", "a page")
 
 
-def write_pages(folder):
-    replace_texts(folder, {"a.html": "a", "b.html": "b"}, re.compile(r"[ab]\.html"))
-
-
 def fetch(folder):
     with unfinished(folder / "jars") as fetched:
         fetched.mkdir()
@@ -60,7 +55,6 @@ MAKERS = {
     "salt": (make_salt, make_salt, {".salt"}),
     "decisions": (write_decisions, close_decisions, {DECISIONS}),
     "report": (write_report, write_report, {"report.html"}),
-    "pages": (write_pages, write_pages, {"a.html", "b.html"}),
     "jars": (fetch, fetch, {"jars"}),
 }
 """(makes, what the next process does, the names that may be there then)."""

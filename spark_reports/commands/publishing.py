@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 from spark_reports import arguments
 from spark_reports.commands.render import FORMATS
 from spark_reports.exits import UsageError
-from spark_reports.render import index, pages
+from spark_reports.render import index
 from spark_reports.render import teams as team_files
 from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
@@ -221,7 +221,6 @@ class Publication:
             index=f"{'../' * len(steps)}{_INDEX}" if steps else None,
             day_before=_neighbour(known, first - timedelta(days=1), steps),
             day_after=_neighbour(known, last + timedelta(days=1), steps),
-            pages="html" in self.formats,
             teams=f"{'../' * len(steps)}{teams.FOLDER}" if _has_teams(report) else None,
             address=self.address,
         )
@@ -233,8 +232,6 @@ class Publication:
         for name in self.formats:
             text = FORMATS[name](everybody if name == "csv" else report)
             files.write(spark, self.output, f"report.{name}", text)
-        if "html" in self.formats:
-            files.replace_pages(spark, self.output, dict(pages.pages(report)), links.PAGES)
         self._publish_teams(spark, report)
 
     def keep(self, spark: "SparkSession", facts: Iterable[DayFacts]) -> None:

@@ -67,9 +67,6 @@ _TOPIC_HEADS: Final = (
 
 
 def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> parts.Line:
-    page = places.topic_link(report, topic["topic"])
-    text = "Its producers, with their evidence: "
-    evidence = parts.Paragraph((text, page), is_of_page=True) if isinstance(page, parts.Text) else None
     return parts.Line(
         (
             parts.Text(words.short(topic["topic"], 60), "name"),
@@ -80,7 +77,7 @@ def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> parts.Line:
             _part(topic["records_broker_rejected"], topic),
             topic["records_unconfirmed"],
         ),
-        [*topic_details(report, topic), evidence],
+        _details(report, topic),
         places.topic_id(topic["topic"]),
     )
 
@@ -90,7 +87,7 @@ def _part(records: int, topic: Topic) -> parts.Content:
     return records, parts.Text(share, "soft") if records else None
 
 
-def topic_details(report: Report, topic: Topic) -> parts.Parts:
+def _details(report: Report, topic: Topic) -> parts.Parts:
     """The drift of a topic, its worst producers, and other limits."""
     now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
     drift = words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms)

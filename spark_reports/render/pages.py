@@ -1,23 +1,12 @@
-"""The page of a team's day, and the page of a topic with at least three rejected producers.
+"""The page of a team's day. A team gets it instead of a filter, which would need a script."""
 
-People get the page that is theirs instead of a filter, which would need a script.
-"""
+from collections.abc import Sequence
 
-from collections.abc import Iterator, Sequence
-
-from spark_reports.render import clients, day, html, lists, places, producers, worst
-from spark_reports.render.parts import Links, Page, Paragraph, Section, Text, more
-from spark_reports.report import links, words
-from spark_reports.report.headline import rejected_records
-from spark_reports.report.shape import Producer, Report, Topic
+from spark_reports.render import clients, day, html, places, producers, worst
+from spark_reports.render.parts import Page, Paragraph, Section, more
+from spark_reports.report import words
+from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Team
-
-
-def pages(report: Report) -> Iterator[tuple[str, str]]:
-    """(file name, text) of the page of each topic that the report lists, and that has one."""
-    for topic in report["topics"]:
-        if places.has_page(topic):
-            yield links.page(topic["topic"]), of_topic(report, topic)
 
 
 def of_team(report: Report, team: Team) -> str:
@@ -37,7 +26,7 @@ def of_team(report: Report, team: Team) -> str:
 
     def page(rows: int) -> Page:
         sections = [
-            *_of_producers(report, shown, whole, rows, of_team=True),
+            *_of_producers(report, shown, whole, rows),
             *clients.sections(team, would_reject, repaired, team["repaired_records"], rows),
         ]
         return day.of_report(report, title, head, sections, day.neighbours(report))
@@ -45,46 +34,11 @@ def of_team(report: Report, team: Team) -> str:
     return html.fitting(page)
 
 
-def of_topic(report: Report, topic: Topic) -> str:
-    """The page of a topic: its limits, and its listed producers with their evidence."""
-    name = topic["topic"]
-    shown = [
-        producer
-        for producer in report["producers"]
-        if any(rejected_at["topic"] == name for rejected_at in producer["topics"])
-    ]
-    title = (
-        f"{words.short(name, 60)}: {words.share(rejected_records(topic), topic['records_judged'])} of "
-        f"{words.many(topic['records_judged'], 'record')} rejected."
-    )
-    whole = len(shown), sum(producer["rejected_records"] for producer in shown)
-    limits = words.limits_by_topic(report["limits"]).get(name, ["–"])
-    back = Links("Other reports", [Text("The day's page", link="report.html")])
-
-    def page(rows: int) -> Page:
-        sections = [
-            *_of_producers(report, shown, whole, rows, topic=name),
-            Section("limits", f"Its limits: {', '.join(limits)}", lists.topic_details(report, topic)),
-        ]
-        return day.of_report(report, title, [], sections, back)
-
-    return html.fitting(page)
-
-
 def _of_producers(
-    report: Report,
-    all_: Sequence[Producer],
-    whole: tuple[int, int],
-    rows: int,
-    *,
-    of_team: bool = False,
-    topic: str | None = None,
+    report: Report, all_: Sequence[Producer], whole: tuple[int, int], rows: int
 ) -> list[Section]:
     """The first `rows` producers: whom to talk to, and their evidence. `whole`: the number of all of them,
-    listed or not, and their rejected records.
-
-    `of_team`, `topic`: whose page it is. It has no link to itself.
-    """
+    listed or not, and their rejected records."""
     shown = all_[:rows]
     left, rejected = whole[0] - len(shown), whole[1] - sum(row["rejected_records"] for row in shown)
     records = words.many(rejected, "rejected record")
@@ -92,10 +46,10 @@ def _of_producers(
     if not shown:
         return [Section("producers", "Its producers", [rest])]
     return [
-        Section("talk", "Whom to talk to", [worst.talk(report, shown, rows, has_teams=not of_team)]),
+        Section("talk", "Whom to talk to", [worst.talk(report, shown, rows, has_teams=False)]),
         Section(
             "producers",
             f"Evidence, and a text for each owner: {words.many(whole[0], 'producer')}",
-            [producers.lines(report, shown, topic), rest],
+            [producers.lines(report, shown), rest],
         ),
     ]

@@ -1,8 +1,8 @@
-"""The names of teams, topics and producers, each with a link if its place is on this page or on another."""
+"""The names of teams and producers, each with a link if its place is on this page or on another."""
 
 from spark_reports.render.parts import Content, Text
 from spark_reports.report import links, teams, words
-from spark_reports.report.shape import CLIENTS_PER_TOPIC, Producer, Report, Topic
+from spark_reports.report.shape import Producer, Report
 
 
 def team_link(report: Report, team: str | None) -> Text:
@@ -10,19 +10,6 @@ def team_link(report: Report, team: str | None) -> Text:
     folder = links.relative(report["links"]["teams"]) if report["links"] else None
     page = f"{folder}/{teams.folder_of(team)}/{teams.page_of(report['last_day'])}" if folder else None
     return Text(words.team(team), "soft" if team is None else "team", page)
-
-
-def has_page(topic: Topic) -> bool:
-    """True if the topic has a page of its own: one with fewer than three rejected producers needs none."""
-    return len(topic["worst"]) >= CLIENTS_PER_TOPIC
-
-
-def topic_link(report: Report, topic: str) -> Content:
-    """A topic's name, and a link to its page if there is one."""
-    pages = report["links"]["pages"] is True if report["links"] else False
-    has_link = pages and any(row["topic"] == topic and has_page(row) for row in report["topics"])
-    name = words.short(topic, 60)
-    return Text(name, link=links.page(topic)) if has_link else name
 
 
 def producer_link(producer: Producer, *, is_here: bool) -> Text:

@@ -4,7 +4,7 @@ A line opens to the evidence and the text for the producer's owner. A producer w
 in the group of each, with the records of that cause. Its evidence is in the first of these groups.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Final
 
@@ -75,10 +75,10 @@ def _group(report: Report, cause: Cause, rows: int, *, has_heads: bool) -> parts
     return parts.Group(words.sentence(cause.name), [about, lines], "cause")
 
 
-def lines(report: Report, shown: Sequence[Producer], topic: str | None) -> parts.Lines:
-    """A line for each of these producers, with all its causes. `topic`: whose page it is, if any."""
+def lines(report: Report, shown: Sequence[Producer]) -> parts.Lines:
+    """A line for each of these producers, with all its causes."""
     senders = [Sender(producer, producer["reasons"]) for producer in shown]
-    return parts.Lines("producers", _HEADS, [_line(report, sender, topic) for sender in senders])
+    return parts.Lines("producers", _HEADS, [_line(report, sender) for sender in senders])
 
 
 def tag(verdict: str, reason: str | None, error_code: int) -> parts.Text:
@@ -106,8 +106,8 @@ def _hours(producer: Producer, hours: Sequence[str]) -> parts.Spark:
     return parts.Spark(values, label)
 
 
-def _line(report: Report, sender: Sender, topic: str | None = None) -> parts.Line:
-    """A producer in the group of one of its causes. `topic`: the topic whose page it is on, if any."""
+def _line(report: Report, sender: Sender) -> parts.Line:
+    """A producer in the group of one of its causes."""
     producer = sender.producer
     name = parts.Text(words.application(producer, 80), "client", in_markdown=words.producer(producer, 80))
     cells = (
@@ -120,18 +120,17 @@ def _line(report: Report, sender: Sender, topic: str | None = None) -> parts.Lin
         _hours(producer, report["hours"]),
     )
     if sender.is_main:
-        return parts.Line(cells, _evidence(report, producer, topic), places.producer_id(producer))
+        return parts.Line(cells, _evidence(report, producer), places.producer_id(producer))
     elsewhere = "Most of its rejected records have another cause"
     text = f"{elsewhere}: {producer['reasons'][0]['cause']}. Its evidence stands there."
     return parts.Line(cells, [parts.Paragraph(text)], None)
 
 
-def _evidence(report: Report, producer: Producer, topic: str | None) -> parts.Parts:
+def _evidence(report: Report, producer: Producer) -> parts.Parts:
     told = (words.good_and_bad(producer), _others(producer), _instances(producer))
     text = notice(report, producer) if has_owner(producer) else None
-    topics = _topics_of(report, producer, topic)
     return [
-        parts.Paragraph((f"{_who(producer)} {_when(report, producer)}", *topics, ".")),
+        parts.Paragraph(f"{_who(producer)} {_when(report, producer)}{_topics_of(producer)}."),
         _week(report, producer),
         parts.Paragraph(" ".join(filter(None, told))),
         parts.Bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
@@ -154,15 +153,11 @@ def _when(report: Report, producer: Producer) -> str:
     return f"Rejected between {first} and {last} UTC"
 
 
-def _topics_of(report: Report, producer: Producer, here: str | None) -> Iterator[parts.Content]:
-    """The topics at which it was rejected, each with a link to its page, if that is another one."""
-    for number, row in enumerate(producer["topics"]):
-        yield ", " if number else ", topics: "
-        topic = row["topic"]
-        yield words.short(topic, 60) if topic == here else places.topic_link(report, topic)
+def _topics_of(producer: Producer) -> str:
+    """The topics at which it was rejected, behind a comma."""
+    names = ", ".join(words.short(topic["topic"], 60) for topic in producer["topics"])
     left = producer["topics_count"] - len(producer["topics"])
-    if producer["topics"] and left > 0:
-        yield f" and {words.count(left)} more"
+    return f", topics: {names}{f' and {words.count(left)} more' if left > 0 else ''}" if names else ""
 
 
 def _week(report: Report, producer: Producer) -> parts.Paragraph | None:

@@ -7,9 +7,8 @@ behind. Who writes into the folder next removes drafts that are older than `DRAF
 import errno
 import json
 import os
-import re
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -90,23 +89,6 @@ def write(spark: "SparkSession | None", folder: str, name: str, text: str) -> No
         write_text(here / name, text)
 
 
-def replace_pages(
-    spark: "SparkSession | None", folder: str, texts: Mapping[str, str], of_run: re.Pattern[str]
-) -> None:
-    """`replace_texts` on any file system: the pages of a folder are those of one report."""
-    here = local(folder)
-    if here is not None:
-        replace_texts(here, texts, of_run)
-        return
-    for name, text in texts.items():
-        write_far(spark, folder, name, text)
-    for name in _names(spark, folder, "*.html"):
-        if of_run.fullmatch(name) and name not in texts:
-            files, path = folders.place(spark, folder, name)
-            files.delete(path, False)
-    _remove_old_drafts_far(spark, folder)
-
-
 def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) -> list[str]:
     """The texts of the files `*.json` of a folder, of those with one of these names if there are names: at
     most the last MAX_FILES by name. Empty if the folder does not exist."""
@@ -180,17 +162,6 @@ def write_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8 to `path`, and make its directory if it is missing. Raises OSError."""
     _replace_text(path, text)
     _remove_old_drafts(path.parent)
-
-
-def replace_texts(folder: Path, texts: Mapping[str, str], of_run: re.Pattern[str]) -> None:
-    """Write the texts by their names. Files of an earlier run, whose names fit `of_run`, are deleted if they
-    have no text any more: a script would send them again."""
-    for name, text in texts.items():
-        _replace_text(folder / name, text)
-    for path in list(folder.iterdir()) if folder.exists() else []:
-        if of_run.fullmatch(path.name) and path.name not in texts:
-            path.unlink()
-    _remove_old_drafts(folder)
 
 
 def _replace_text(path: Path, text: str) -> None:

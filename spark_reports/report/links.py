@@ -48,13 +48,8 @@ def anchor(kind: str, *names: str | None) -> str:
     return f"{kind}-{slug(*names)}"
 
 
-def page(topic: str) -> str:
-    """The file name of the page of a topic: `topic-orders-6d1f….html`."""
-    return f"{anchor('topic', topic)}.html"
-
-
 PAGES: Final = re.compile(r"topic-(?:[a-z0-9-]+-)?[0-9a-f]{16}\.html")
-"""The names of all such files."""
+"""The names of the pages of topics, which earlier releases wrote."""
 
 
 def address(text: str) -> str:

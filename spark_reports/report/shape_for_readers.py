@@ -86,8 +86,6 @@ class Links(TypedDict):
     index: str | None
     day_before: str | None
     day_after: str | None
-    pages: bool
-    """True if pages of topics are beside the page."""
     teams: str | None
     """The folder of the teams' folders (`report.teams`)."""
     address: str | None

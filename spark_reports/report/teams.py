@@ -191,7 +191,6 @@ def linked(report: Report, known: Latest) -> Report:
         index=INDEX,
         day_before=before,
         day_after=after,
-        pages=False,
         teams=None,
         address=None,
     )

@@ -124,7 +124,7 @@ def complete():
     report = owned(fixed(), owners.parse(OWNERS, "owners.toml"))
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
-    links |= {"pages": True, "teams": "../teams", "address": None}
+    links |= {"teams": "../teams", "address": None}
     compared = history.compared(week_of(report), date(2026, 11, 20), 1)
     return report | {"history": compared, "links": links}
 

@@ -111,7 +111,7 @@ def both(rows, file="", top=50):
     found = tables.collect(day_of(*rows), top, None, known)
     report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1)
     names = ("json", "csv", "index", "day_before", "day_after", "teams", "address")
-    report |= {"links": dict.fromkeys(names) | {"pages": True}}
+    report |= {"links": dict.fromkeys(names)}
     whole = everybody(report, found)
     if known is None:
         return report, whole

@@ -12,7 +12,7 @@ import pytest
 
 from spark_reports.cli import main
 from spark_reports.log.set_aside import ABSURD_COUNT
-from spark_reports.report import files, links, teams
+from spark_reports.report import files, teams
 from spark_reports.spark.session import settings
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import counters, heartbeat, line, write
@@ -30,10 +30,8 @@ def decisions(tmp_path_factory):
     return folder
 
 
-def not_pages(folder):
-    """The names of a report's files without the pages of teams and topics."""
-    names = {path.name for path in folder.iterdir() if path.suffix != ".crc"}
-    return {name for name in names if not links.PAGES.fullmatch(name)}
+def names_in(folder):
+    return {path.name for path in folder.iterdir() if path.suffix != ".crc"}
 
 
 @pytest.mark.spark
@@ -53,7 +51,7 @@ def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(de
     days = {path.name for path in table.glob("event_date=*")}
     assert days == {"event_date=2026-11-20", "event_date=2026-11-21"}
     assert printed[1].startswith("# tsproxy daily report · Friday, 20 November 2026 to 21")
-    assert not_pages(out) == {"report.html", "report.md", "report.json"}
+    assert names_in(out) == {"report.html", "report.md", "report.json"}
     report = json.loads((out / "report.json").read_text())
     assert (report["log"]["boots"], len(report["hours"])) == (2, 48)
 
@@ -130,25 +128,22 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
         '[[owners]]\nteam = "Pay"\nprincipals = ["User:billing"]\n'
     )
     options += ["--index", "viewfs://far/kept", "--owners", "viewfs://far/kept/owners.toml"]
-    old = tmp_path / "kept" / "reports" / links.page("gone")
-    old.parent.mkdir()
-    old.write_text("a page of an earlier run")
-    killed = old.with_name(".report.html.4711.draft")
+    killed = tmp_path / "kept" / "reports" / ".report.html.4711.draft"
+    killed.parent.mkdir()
     killed.write_text("half a pa")
     os.utime(killed, (0, 0))
-    old.with_name("report.json").write_text("the report of an earlier run")
+    killed.with_name("report.json").write_text("the report of an earlier run")
     assert main(["daily", "--input", "viewfs://far/in", *options]) == 0
     assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out
-    assert not old.exists()
     assert not killed.exists()
     pay = tmp_path / "kept" / "teams" / teams.folder_of("Pay")
-    assert not_pages(pay) == {"2026-11-20.html", "feed.xml", "index.html", "latest.json"}
-    assert f"../teams/{pay.name}/2026-11-20.html" in old.with_name("report.html").read_text()
+    assert names_in(pay) == {"2026-11-20.html", "feed.xml", "index.html", "latest.json"}
+    assert f"../teams/{pay.name}/2026-11-20.html" in killed.with_name("report.html").read_text()
     places = ("viewfs://far/kept/teams", str(pay.parent))
     far, here = (files.read_folders(spark, place, "latest.json") for place in places)
     assert far == here
     assert far.keys() == {pay.name, "no-owner"}
-    assert not_pages(tmp_path / "kept" / "reports") == {"report.html", "report.md", "report.json"}
+    assert names_in(tmp_path / "kept" / "reports") == {"report.html", "report.md", "report.json"}
     report = json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())
     assert report["log"]["state"] == "complete_in_part"
     assert 'href="reports/report.html">2026-11-20<' in (tmp_path / "kept" / "index.html").read_text()

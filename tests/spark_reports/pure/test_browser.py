@@ -2,9 +2,9 @@
 
 import pytest
 
-from spark_reports.render import html, index, pages
+from spark_reports.render import html, index
 from spark_reports.render.places import producer_id
-from spark_reports.report import links, teams
+from spark_reports.report import teams
 from tests.full_only import variations
 from tests.spark_reports import browser, reports
 from tests.spark_reports.browser import NARROW, WIDE
@@ -40,9 +40,8 @@ def opened(page):
     return page.replace("<details", "<details open")
 
 
-def of_team_or_topic(name):
-    report = reports.complete()
-    return opened((folder(report, "Payments") | dict(pages.pages(report)))[name])
+def of_team(name):
+    return opened(folder(reports.complete(), "Payments")[name])
 
 
 @pytest.mark.parametrize(
@@ -58,11 +57,11 @@ def test_hostile_text_is_shown_and_not_run(tab, page, function):
     assert tab.obeyed(page) == function
 
 
-NAMES = ("2026-11-20.html", "index.html", links.page("orders"))
+NAMES = ("2026-11-20.html", "index.html")
 WIDTHS = {
     "page": opened(html.render(reports.hostile("n" * 160))),
     "index": a_week_of(cause="n" * 160, page="n" * 160 + "/report.html"),
-    **{name: of_team_or_topic(name) for name in NAMES},
+    **{name: of_team(name) for name in NAMES},
 }
 
 
@@ -78,7 +77,7 @@ FACTS = reports.week(d14=None, d17={"state": "incomplete"}, d18={"state": "not_o
 JUDGED = {
     "page": opened(html.render(reports.complete())),
     "index": index.render(FACTS),
-    **{name: of_team_or_topic(name) for name in NAMES},
+    **{name: of_team(name) for name in NAMES},
     "empty": opened(html.render(reports.empty())),
 }
 
@@ -136,9 +135,7 @@ def test_fifty_producers_are_at_most_three_screens(tab):
 
 @pytest.fixture
 def page(tab):
-    """The day's page, with the pages of topics beside it."""
-    report = reports.complete()
-    tab.show(html.render(report), others=dict(pages.pages(report)))
+    tab.show(html.render(reports.complete()))
     return tab
 
 
@@ -193,13 +190,13 @@ def test_a_section_and_the_mark_of_the_log_open_by_keyboard(page):
 
 def test_a_link_to_a_producer_opens_its_line_and_tab_goes_on_there(page):
     """The line was closed, so its reader once had to open it after the jump."""
-    page.tab_to(lambda it: (it["link"] or "").startswith("#producer-kiosk-clock"))
+    page.tab_to(lambda it: (it["link"] or "").startswith("#producer-billing-nightly"))
     page.press("Enter")
     place = page.place()
     assert place["open"] is True
     assert 0 <= place["top"] <= place["height"]
     page.press("Tab")
-    assert page.focused()["link"] == links.page("orders")
+    assert page.focused()["link"].startswith("../2026-11-19/report.html#producer-billing-nightly")
 
 
 def test_a_link_to_a_producer_among_those_that_are_folded_opens_these_too(tab):

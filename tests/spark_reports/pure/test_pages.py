@@ -1,58 +1,33 @@
-"""The pages of teams and topics, and the day's first screen: who, what, since when, whose, what to do."""
+"""The pages of teams, and the day's first screen: who, what, since when, whose, what to do."""
 
 import re
 
 import pytest
 
 from spark_reports.render import html
-from spark_reports.render.pages import of_team, pages
+from spark_reports.render.pages import of_team
 from spark_reports.render.places import producer_id
-from spark_reports.report import files, links, teams
+from spark_reports.report import teams
 from spark_reports.report.headline import rejected_records
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import Page
 
-TOPIC, TEAM = links.page("orders"), "the page of Payments"
+
+def page_of(report, name="Payments"):
+    """The page of a team's day."""
+    [team] = [row for row in report["owners"]["teams"] if row["team"] == name]
+    return of_team(teams.linked(report, teams.latest(report, team, None)), team)
 
 
-def pages_of(report):
-    """The pages of topics, and that of the day of Payments, or of the first team."""
-    first, *_ = teams_of = report["owners"]["teams"]
-    team = next((each for each in teams_of if each["team"] == "Payments"), first)
-    own = teams.linked(report, teams.latest(report, team, None))
-    return {**dict(pages(report)), TEAM: of_team(own, team)}
-
-
-def test_each_topic_with_three_producers_has_a_page_that_the_days_page_links():
-    report = reports.complete()
-    topics = {topic["topic"] for topic in report["topics"] if len(topic["worst"]) >= 3}
-    assert topics == {"orders"}
-    assert [name for name, _ in pages(report)] == [links.page(topic) for topic in topics]
-    assert TOPIC in Page(html.render(report)).links
-    assert links.PAGES.fullmatch(TOPIC)
-
-
-@pytest.mark.parametrize(
-    ("name", "team", "client_id", "asked", "other"),
-    [
-        (
-            *(TEAM, "Payments", "billing-nightly"),
-            *(("Timestamps are in seconds", "17 Nov (4 d)", "Multiply by 1,000"), "kiosk-clock"),
-        ),
-        (
-            *(TOPIC, "Orders", "kiosk-clock"),
-            *(("Timestamps are too far in the future", "kiosk-clock"), "billing-nightly"),
-        ),
-    ],
-)
-def test_each_page_answers_who_what_since_when_whose_and_what_to_do(name, team, client_id, asked, other):
-    shown = Page(pages_of(reports.complete())[name])
-    for part in (client_id, team, *asked, f"To the owner of {client_id}"):
+def test_the_page_of_a_team_answers_who_what_since_when_whose_and_what_to_do():
+    shown = Page(page_of(reports.complete()))
+    what = ("Timestamps are in seconds", "17 Nov (4 d)", "Multiply by 1,000")
+    for part in ("billing-nightly", "Payments", *what, "To the owner of billing-nightly"):
         assert part in shown.words
-    assert ("report.html" if name == TOPIC else "index.html") in shown.links
-    [own] = [each for each in reports.fixed()["producers"] if each["client_id"] == client_id]
+    assert "index.html" in shown.links
+    [own] = [row for row in reports.fixed()["producers"] if row["client_id"] == "billing-nightly"]
     assert producer_id(own) in shown.ids
-    assert other not in shown.words
+    assert "kiosk-clock" not in shown.words
 
 
 def test_the_line_of_a_producer_has_its_days_its_topics_and_the_way_to_its_day_before():
@@ -62,18 +37,10 @@ def test_the_line_of_a_producer_has_its_days_its_topics_and_the_way_to_its_day_b
     shown = Page(html.render(report))
     assert "Rejected by day, 13 Nov to 20 Nov:" in shown.words
     assert "unknown, 0, 0, 0, 228,708, 228,708, 228,708, 228,708." in shown.words
-    assert TOPIC in shown.links
+    assert "topics: orders" in shown.words
     sensor, _, mobile = (producer_id(each) for each in report["producers"][:3])
     assert f"../2026-11-19/report.html#{sensor}" in shown.links
     assert f"../2026-11-19/report.html#{mobile}" not in shown.links
-
-
-def test_the_page_of_a_topic_says_nothing_of_a_page_of_this_topic():
-    """It is the page."""
-    says = "Its producers, with their evidence: "
-    assert says in Page(html.render(reports.complete())).words
-    for text in pages_of(reports.complete()).values():
-        assert says not in Page(text).words
 
 
 def test_every_page_of_ten_thousand_producers_is_small():
@@ -81,21 +48,11 @@ def test_every_page_of_ten_thousand_producers_is_small():
     report["producers"] = [
         report["producers"][n % 6] | {"client_id": f"svc-{n}", "team": "Orders"} for n in range(10_000)
     ]
-    found = {**pages_of(report), "report.html": html.render(report)}
-    assert max(len(page.encode()) for page in found.values()) <= html.MAX_BYTES
-    assert "rejected records, not listed" in found[TOPIC]
-
-
-def test_a_run_deletes_the_pages_of_topics_that_have_none_any_more(tmp_path):
-    """A page of an earlier run would say what was not."""
-    old = tmp_path / links.page("gone")
-    old.write_text("old")
-    kept = tmp_path / "topic-notes.html"
-    kept.write_text("somebody's own")
-    files.replace_pages(None, str(tmp_path), dict(pages(reports.complete())), links.PAGES)
-    assert not old.exists()
-    assert kept.exists()
-    assert (tmp_path / TOPIC).exists()
+    [team] = [row for row in report["owners"]["teams"] if row["team"] == "Orders"]
+    team["producers"] = len(report["producers"])
+    pages = [page_of(report, "Orders"), html.render(report)]
+    assert max(len(page.encode()) for page in pages) <= html.MAX_BYTES
+    assert "rejected records, not listed" in Page(pages[0]).words
 
 
 def test_titles_of_sections_carry_their_number():
