@@ -10,16 +10,10 @@ from spark_reports.render import html, pages, parts, places, worst
 from spark_reports.report import teams, words
 from spark_reports.report.shape import Report
 from spark_reports.report.shape_for_readers import Team
-from spark_reports.report.teams import Latest, Outcome, TeamDay
+from spark_reports.report.teams import Latest, TeamDay
 from tsproxy.model.markup import element, raw
 
 _ROWS: Final = 200
-_OUTCOMES: Final[dict[Outcome, str]] = {
-    "rejected": "rejected",
-    "would_reject": "would be rejected",
-    "far_behind": "far behind the clock",
-    "repaired": "repaired",
-}
 
 
 def files(report: Report, team: Team, known: Latest) -> dict[str, str]:
@@ -46,7 +40,7 @@ def index(known: Latest) -> str:
             parts.Text(words.producer(row, 60), "client"),
             parts.mistake(row["cause"], row["fix"]),
             _since(row["since"]),
-            _OUTCOMES.get(row["outcome"], row["outcome"]),
+            teams.OUTCOMES.get(row["outcome"], row["outcome"]),
             row["records"],
         )
         for row in known["rows"]
@@ -90,7 +84,7 @@ def _month(days: Sequence[TeamDay]) -> parts.Section:
     last = date.fromisoformat(days[-1]["day"])
     month = [str(last - timedelta(days=n)) for n in range(teams.DAYS - 1, -1, -1)]
     bars: list[parts.Content] = []
-    for outcome, text in _OUTCOMES.items():
+    for outcome, text in teams.OUTCOMES.items():
         counts = {day["day"]: day[f"{outcome}_records"] for day in days}  # type: ignore[literal-required]  # keys of TeamDay
         records = sum(counts.values())
         if records or outcome == "rejected":

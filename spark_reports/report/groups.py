@@ -92,8 +92,6 @@ _ENDED: Final = {
     **{f"records_{verdict}_retried": _records(f"retried_{verdict}") for verdict in RETRIED},
     **_sums("bad_records", "collateral_records", where="is_rejection"),
     **_sums("records_unread", "records_limits_unknown", where="is_judged"),
-    "batches_judged": Measure(How.SUM, ("batches",), "is_judged"),
-    "batches_rejected": Measure(How.SUM, ("batches",), "is_rejection"),
 }
 """The columns of `shape.Counts`."""
 
@@ -189,6 +187,9 @@ RULES: Final = Grouping(
     order=("records",),
 )
 """The rules that rejected most, or would have. The counts are those of batches that violated the rule."""
+
+ROLLED_PRODUCERS: Final = Grouping(keys=("event_date", *CLIENT), measures=_JUDGED_AND_REJECTED)
+"""One row for each day and client: the rollup's table `producers`."""
 
 PRODUCERS: Final = Grouping(
     keys=CLIENT,

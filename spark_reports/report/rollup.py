@@ -17,10 +17,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
+from spark_reports.log import frames
 from spark_reports.log.period import days_between
 from spark_reports.log.store import Table
 from spark_reports.report import transforms
-from spark_reports.report.groups import CLIENT
+from spark_reports.report.groups import CLIENT, ROLLED_PRODUCERS
 from spark_reports.report.what_if import LEFT_OUT, SIDES
 from spark_reports.report.words import FOLDED
 from tsproxy.decisions.drift import EDGES
@@ -42,17 +43,13 @@ def hours(rolled: DataFrame) -> DataFrame:
 
 def producers(rolled: DataFrame) -> DataFrame:
     """From `transforms.rollup`: one row for each day and client, with records judged and rejected."""
-    return (
-        rolled.groupBy(F.substring("hour", 1, 10).alias("event_date"), *CLIENT)
-        .agg(*transforms.judged_and_rejected())
-        .select(*CLIENT, "records", "rejected_records", "event_date")
-    )
+    conditions = {"is_judged": transforms.is_judged(), "is_rejection": transforms.is_rejection()}
+    return frames.of_frame(ROLLED_PRODUCERS, hours(rolled).withColumns(conditions))
 
 
 def drift_keys(rolled: DataFrame) -> DataFrame:
     """From `transforms.rollup`: the possible keys of `drift` (_DRIFT_KEY), and the `number` of each."""
-    judged = rolled.where(transforms.is_judged())
-    dated = judged.withColumn("event_date", F.substring("hour", 1, 10))
+    dated = hours(rolled).where(transforms.is_judged())
     sides = [dated.withColumn("side", F.lit(side)).select(*_DRIFT_KEY, _number()) for side in SIDES]
     return sides[0].unionByName(sides[1]).distinct()
 
@@ -125,9 +122,8 @@ def left_out(rolled: DataFrame) -> DataFrame:
         "bucket": F.lit(0).cast("bigint"),
         "batches": F.lit(0).cast("bigint"),
         "records": F.col("left_out_records"),
-        "event_date": F.substring("hour", 1, 10),
     }
-    unknown = rolled.where("left_out_records > 0").withColumns(columns)
+    unknown = hours(rolled).where("left_out_records > 0").withColumns(columns)
     return unknown.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
 
 

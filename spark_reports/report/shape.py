@@ -52,8 +52,6 @@ class Counts(TypedDict):
     """Judged records of unread batches: only the broker has read them (`inspect.compressed`)."""
     records_limits_unknown: int
     """Judged records whose topic's own limits were not known."""
-    batches_judged: int
-    batches_rejected: int
 
 
 class Totals(Counts):
@@ -308,9 +306,6 @@ class Kafka4(TypedDict):
 
     clients: int
     """Each counts once."""
-    by_protocol: int
-    by_timestamps: int
-    by_both: int
     sentence: str
     """All of this in words; empty if there are none."""
 

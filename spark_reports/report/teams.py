@@ -10,7 +10,7 @@ Plain Python, no Spark, no files.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any, Final, Literal, TypedDict, cast, get_type_hints
 
@@ -33,6 +33,12 @@ _HELP: Final = (
 """The end of a text, if the file of owners has no `help`."""
 
 Outcome = Literal["rejected", "would_reject", "far_behind", "repaired"]
+OUTCOMES: Final[Mapping[Outcome, str]] = {
+    "rejected": "rejected",
+    "would_reject": "would be rejected",
+    "far_behind": "far behind the clock",
+    "repaired": "repaired",
+}
 
 
 class TeamDay(TypedDict):
@@ -127,18 +133,11 @@ def _of_day(report: Report, team: Team) -> Latest:
 
 def _summary(team: Team) -> str:
     """`1,000 records rejected, 20 repaired`; `nothing rejected`."""
-    outcomes = (
-        ("rejected_records", "rejected"),
-        ("would_reject_records", "would be rejected"),
-        ("far_behind_records", "far behind the clock"),
-        ("repaired_records", "repaired"),
-    )
-    first, *others = [(team[name], text) for name, text in outcomes if team[name]] or [(0, "")]  # type: ignore[literal-required]  # keys of `outcomes`
-    if not first[0]:
-        return "nothing rejected"
-    return ", ".join(
-        [f"{words.many(first[0], 'record')} {first[1]}", *[f"{words.count(n)} {text}" for n, text in others]]
-    )
+    counts = [(team[f"{outcome}_records"], text) for outcome, text in OUTCOMES.items()]  # type: ignore[literal-required]  # keys of Team
+    known = [(records, text) for records, text in counts if records]
+    told = [f"{words.many(records, 'record')} {text}" for records, text in known[:1]]
+    told += [f"{words.count(records)} {text}" for records, text in known[1:]]
+    return ", ".join(told) or "nothing rejected"
 
 
 def _texts(report: Report, team: Team, page: str | None) -> Iterator[str]:

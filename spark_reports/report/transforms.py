@@ -42,18 +42,6 @@ def sums(*names: str) -> list[Column]:
     return [F.sum(name).alias(name) for name in names]
 
 
-def judged_and_rejected() -> list[Column]:
-    """The sums `records` (judged) and `rejected_records`."""
-    return [
-        _sum_where(is_judged(), "records").alias("records"),
-        _sum_where(is_rejection(), "records").alias("rejected_records"),
-    ]
-
-
-def _sum_where(condition: Column, name: str) -> Column:
-    return F.sum(F.when(condition, F.col(name)).otherwise(0))
-
-
 def named(usable: DataFrame) -> DataFrame:
     """The lines with `topic` and `client_id` as all tables show them: `(other)` for folded keys, and a
     backslash in front of a name that could be taken for one of `words.PLACEHOLDERS`."""

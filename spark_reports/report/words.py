@@ -577,13 +577,7 @@ def kafka_4(by_protocol: Sequence[Mapping[str, Any]], by_timestamps: Iterable[Ma
         told = f"{told}: {count(len(old))} {use}, {count(len(ahead))} by timestamps{of_both}"
     else:
         told = f"{told} {use or 'by timestamps'}"
-    return Kafka4(
-        clients=len(old | ahead),
-        by_protocol=len(old),
-        by_timestamps=len(ahead),
-        by_both=both,
-        sentence=f"Kafka 4 refuses {told}." if old or ahead else "",
-    )
+    return Kafka4(clients=len(old | ahead), sentence=f"Kafka 4 refuses {told}." if old or ahead else "")
 
 
 def old_use(row: Mapping[str, Any], chars: int = 160) -> str:
