@@ -43,8 +43,9 @@ def run(options: argparse.Namespace) -> int:
     known, facts = rows.table(trend.DAYS), stored.days(options.rollup, first, last)
     changes = trend.changes(rows, last)[: options.top] if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
-    quiet = {day: _quiet(day) for day in question.without_records(facts)}
-    by_day = quiet | {row["day"]: row for row in known}
+    none: dict[str, Any] = {"records": 0, "rejected_records": 0, "producers_affected": 0}
+    by_day = {day: {"day": day, **none} for day in question.without_records(facts)}
+    by_day |= {row["day"]: row for row in known}
     shown = [by_day[day] for day in sorted(by_day) if day >= first.isoformat()]
     if not shown:
         raise NothingToReportError(
@@ -63,11 +64,6 @@ def run(options: argparse.Namespace) -> int:
         doubts = list(question.sentences(facts, {day["day"] for day in known}))
         sys.stdout.write(_text(shown, changes, missing, doubts))
     return OK
-
-
-def _quiet(day: str) -> dict[str, Any]:
-    """The row of a day without records."""
-    return {"day": day, "records": 0, "rejected_records": 0, "producers_affected": 0}
 
 
 def _text(

@@ -25,7 +25,6 @@ MISSED_DAYS: Final = 31
 """The most days before the period that are made up for if no run has written them."""
 
 _DAY: Final = r"decisions-(\d{8})"
-_OPEN: Final = r"\.open$"
 
 
 def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -> set[date]:
@@ -95,4 +94,4 @@ def _names(spark: SparkSession, places: list[str], days: Sequence[date]) -> Data
 
 def _closed(name: Column) -> Column:
     """The name that a file has after it was closed."""
-    return F.regexp_replace(F.coalesce(name, F.lit("")), _OPEN, "")
+    return F.regexp_replace(F.coalesce(name, F.lit("")), r"\.open$", "")

@@ -40,7 +40,6 @@ from spark_reports.log.period import days_between, period_text
 from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Table
-from tsproxy.decisions.fields import EventName
 from tsproxy.model.verdict import Reason, UnitGuess
 
 LATENESS: Final = timedelta(days=1)
@@ -255,7 +254,3 @@ def facts(first: date, last: date) -> dict[str, Column]:
         "may_hold_totals": F.when(~is_usable, set_aside.may_hold_totals(first, last)),
         "is_changed": is_usable & F.col("raw").isNotNull(),
     }
-
-
-def of_event(some_lines: DataFrame, event: EventName) -> DataFrame:
-    return some_lines.where(F.col("event") == event.value)

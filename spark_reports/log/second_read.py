@@ -23,8 +23,6 @@ _SUSPECT: Final = ("not_json", "no_identity", "bad_instant")
 """The problems that a lenient reading may solve."""
 _FILES_NAMED: Final = 1_000
 """If more files have such lines, all files are read again."""
-_NAME: Final = "_metadata.file_name"
-_OPTIONS: Final = {"columnNameOfCorruptRecord": CORRUPT}
 _UTF_16: Final = "00"
 """A lone zero byte is no line. Spark reads UTF-16, and leaves one behind the last line."""
 _MARKS: Final = r"[\x00\x{FEFF}\x{FFFD}]+"
@@ -85,7 +83,7 @@ def lines(spark: SparkSession, source: Source, ddl: str, again: Files) -> DataFr
     )
     # The columns come from an array, past which Spark moves no filter: it would parse a text once for each
     # column that the filter names.
-    columns = F.inline(F.array(F.from_json("line", ddl, _OPTIONS)))
+    columns = F.inline(F.array(F.from_json("line", ddl, {"columnNameOfCorruptRecord": CORRUPT})))
     is_usable = F.col(CORRUPT).isNull() & F.col("proxy").isNotNull()
     bare = F.regexp_replace("text", _MARKS, "")
     came_as = F.when(~(F.col("is_as_it_came") & is_usable), F.concat("packing", bare))
@@ -96,7 +94,7 @@ def _texts(spark: SparkSession, source: Source, again: Files) -> DataFrame:
     """The lines of these files as texts: `text`, `file`, and `packing`, which is empty or says how the file
     is packed."""
     packed = [name for name, is_packed in again.items() if is_packed]
-    name = F.col(_NAME)
+    name = F.col("_metadata.file_name")
     parts = []
     for reader, places in read.readers(spark, source):
         plain = reader().text(places).where(_is_named(name, again) & ~name.isin(*packed))

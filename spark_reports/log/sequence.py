@@ -21,9 +21,6 @@ BOOT_DDL: Final = "proxy STRING, boot STRING"
 Side = Callable[[Column], Column]
 """The side of the period on which a day (`2026-11-20`) lies: 0 inside, -1 before, 1 after."""
 
-_FIRST: Final = Window.unboundedPreceding
-_LAST: Final = Window.unboundedFollowing
-
 _WITHOUT_ZONE: Final = len("2026-11-20T10:00:00.086")
 
 
@@ -152,7 +149,8 @@ def gaps(identified: DataFrame, lossy: DataFrame, count: int) -> DataFrame:
     are the times of the nearest usable lines on either side, null if there is no such line.
     """
     in_order = Window.partitionBy(*BOOT).orderBy("seq")
-    until, since = in_order.rowsBetween(_FIRST, -1), in_order.rowsBetween(0, _LAST)
+    until = in_order.rowsBetween(Window.unboundedPreceding, -1)
+    since = in_order.rowsBetween(0, Window.unboundedFollowing)
     time = F.when(F.col("problem").isNull(), F.col("ts")).alias("ts")
     known = identified.join(
         F.broadcast(lossy.select(*BOOT, "seq_from", "seq_to")), on=list(BOOT), how="inner"

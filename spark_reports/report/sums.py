@@ -173,7 +173,7 @@ class Sums:
         return self._of(EventName.COUNTERS)
 
     def _of(self, event: EventName) -> DataFrame:
-        return read.of_event(self.usable, event)
+        return self.usable.where(F.col("event") == event.value)
 
 
 _ARROW: Final = {"string": pa.string(), "boolean": pa.bool_()}

@@ -14,7 +14,6 @@ from spark_reports.report.table_source import TableSource
 from tests.spark_reports.day import MIDNIGHT_MS
 from tests.spark_reports.logs import counters, line, write
 from tsproxy.decisions.drift import bucket
-from tsproxy.decisions.fields import EventName
 
 HOUR_MS = 3_600_000
 FRIDAY = date(2026, 11, 20)
@@ -55,7 +54,7 @@ def test_examples_are_batches_that_were_rejected_for_good(spark, tmp_path):
         line(3, "decision", **own, **(TIMEOUT | {"verdict": "unconfirmed"}), is_final=True),
     ]
     source = read.Source([str(write(tmp_path / "a.jsonl", *lines))], FRIDAY, FRIDAY)
-    decisions = read.of_event(read.marked_lines(spark, source), EventName.DECISION)
+    decisions = read.marked_lines(spark, source).where("event = 'decision'")
     [found] = frames.rows(transforms.examples(decisions, 2))
     assert (found["seq"], found["bad_ts"]) == (0, [5])
 

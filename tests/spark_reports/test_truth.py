@@ -16,7 +16,6 @@ from spark_reports.report.words import epoch_ms
 from tests.full_only import IS_FULL
 from tests.spark_reports.damage import a_random_day, name_of
 from tests.spark_reports.day import DAY_MS, HOUR_MS
-from tsproxy.decisions.fields import EventName
 
 DAYS_AT_ONCE = 10 if IS_FULL else 6
 """So many days are read by one job: starting a job costs more than a day of a few thousand lines."""
@@ -35,7 +34,7 @@ def read_days(request, spark, tmp_path_factory):
     first, last = (date.fromisoformat(days[n].date) for n in (0, -1))
     source, side = read.Source([str(folder)], first, last), _side(days[0])
     with log_reader.lines(spark, source, side) as log:
-        counted = transforms.rollup(read.of_event(log.frame.where("problem IS NULL"), EventName.COUNTERS))
+        counted = transforms.rollup(log.frame.where("problem IS NULL AND event = 'counters'"))
         by_day = counted.withColumn("topic", F.substring("hour", 1, 10))
         totals = TableSource(collected(by_day)).table(OUTCOMES)
         evidence = log.evidence(10**6)
