@@ -51,6 +51,16 @@ NO_WAY: tuple[type, ...] = (type, ModuleType, FunctionType, CodeType, FrameType,
 """The walk does not go through these: everything can be reached from a class or a module."""
 
 
+OLD_IS_BAD = """
+policy:
+  limits_from: stricter
+  defaults: {{ message.timestamp.before.max.ms: 1h }}
+limits: {{ throttle: 'off' }}
+decisions: {{ directory: '{folder}' }}
+"""
+"""The end of a configuration by which records of yesterday are rejected."""
+
+
 @asynccontextmanager
 async def proxy_in_this_process(text, environment=None, clock=None):
     """A whole proxy by this configuration, which has started. Its admin port is a free one."""
@@ -116,6 +126,12 @@ def strange_names(kind):
     for n in count():
         begin = f"{MARK}-{kind}-{n}-"
         yield begin.ljust(3_000 if n % 50 else 30_000, "x") if n % 7 else begin.ljust(7_000, "\U0001f600")
+
+
+def assert_little_is_kept(*walks, most_elsewhere=MAX_ELSEWHERE):
+    for by_path in walks:
+        assert by_path, "the walk finds what is kept"
+        assert too_much(by_path, most_elsewhere) == {}
 
 
 def too_much(by_path, most_elsewhere=MAX_ELSEWHERE):

@@ -71,18 +71,3 @@ async def test_a_storm_of_garbage_costs_no_memory_and_few_lines_and_the_proxy_se
             pytest.fail(f"resident MiB after each storm: {sizes_mib}")
         assert await answer_to(port_of(proxy), produce(topic.encode(), batch([Clock().now_ms()])))
         assert len(proxy.log) < 50
-
-
-async def test_every_version_of_api_versions_is_answered(kafka_440):
-    """Also those that nobody knows yet: with error 35, in the form of version 0."""
-    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
-        for version in [*range(100), -1, 32767]:
-            header = struct.pack(">hhih", 18, version, 7, -1)
-            body = b"\x00\x04app\x021" if version >= 3 else b""
-            body += b"\x00\xff\xff\xff\xff" if version >= 5 else b""  # no cluster id, no node id (KIP-1242)
-            payload = header + body + (b"\x00" if version >= 3 else b"")
-            told = await answer_to(port_of(proxy), struct.pack(">i", len(payload)) + payload)
-
-            assert told is not None, version
-            correlation_id, error_code = struct.unpack_from(">ih", told)
-            assert (correlation_id, error_code) == (7, 0 if 0 <= version <= 5 else 35)

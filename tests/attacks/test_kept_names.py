@@ -20,6 +20,8 @@ from tests.attacks.attacker import HOST, PATIENCE_S
 from tests.attacks.kept import (
     MARK,
     MARKED_NETWORK,
+    OLD_IS_BAD,
+    assert_little_is_kept,
     kept_by_path,
     proxy_in_this_process,
     strange_names,
@@ -46,13 +48,7 @@ STAY = 20
 
 SETTINGS = """
 upstream: {{ bootstrap_servers: ['{servers}'] }}
-listeners: [{{ bind: "127.0.0.1:0" }}]
-policy:
-  limits_from: stricter
-  defaults: {{ message.timestamp.before.max.ms: 1h }}
-limits: {{ throttle: 'off' }}
-decisions: {{ directory: '{folder}' }}
-"""
+listeners: [{{ bind: "127.0.0.1:0" }}]"""
 
 
 async def sent_by(port, frames, at_once=20):
@@ -149,7 +145,7 @@ def _compact(text):
 
 
 async def test_names_of_clients_leave_little_memory_and_nobody_keeps_them_whole(kafka_440, tmp_path):
-    text = SETTINGS.format(servers=kafka_440.bootstrap_servers, folder=tmp_path / "log")
+    text = (SETTINGS + OLD_IS_BAD).format(servers=kafka_440.bootstrap_servers, folder=tmp_path / "log")
     async with proxy_in_this_process(text) as proxy:
         port = proxy._listeners[0].address.port
         bad = batch([Clock().now_ms() - 86_400_000])
@@ -158,9 +154,7 @@ async def test_names_of_clients_leave_little_memory_and_nobody_keeps_them_whole(
         while_open = kept_by_path(proxy)
         client.close()
         once_closed = kept_by_path(proxy)
-    for by_path in (while_open, once_closed):
-        assert by_path, "the walk finds what is kept"
-        assert too_much(by_path) == {}
+    assert_little_is_kept(while_open, once_closed)
 
 
 GREETED = """
@@ -169,13 +163,7 @@ listeners:
   - bind: "127.0.0.1:0"
     advertised_host: localhost
     proxy_protocol: {{ version: v2, from: [127.0.0.1] }}
-    tls: {{ certificate: '{own.certificate}', key: '{own.key}', client_ca: '{ca}', client_auth: required }}
-policy:
-  limits_from: stricter
-  defaults: {{ message.timestamp.before.max.ms: 1h }}
-limits: {{ throttle: 'off' }}
-decisions: {{ directory: '{folder}' }}
-"""
+    tls: {{ certificate: '{own.certificate}', key: '{own.key}', client_ca: '{ca}', client_auth: required }}"""
 
 
 class Greeter:
@@ -220,7 +208,7 @@ async def test_addresses_host_names_and_subjects_of_certificates_leave_little_me
     kafka_440, certificates, tmp_path, topic
 ):
     await kafka_440.create_topic(topic)  # an unknown one is asked for again by each connection
-    text = GREETED.format(
+    text = (GREETED + OLD_IS_BAD).format(
         servers=kafka_440.bootstrap_servers,
         folder=tmp_path / "log",
         own=certificates.issue("proxy-of-greetings"),
@@ -241,9 +229,7 @@ async def test_addresses_host_names_and_subjects_of_certificates_leave_little_me
             while_open = kept_by_path(proxy)
         once_closed = kept_by_path(proxy)
     assert answered > GREETINGS / 2, "most are clients, with principals"
-    for by_path in (while_open, once_closed):
-        assert by_path, "the walk finds what is kept"
-        assert too_much(by_path, GREETED_ELSEWHERE) == {}
+    assert_little_is_kept(while_open, once_closed, most_elsewhere=GREETED_ELSEWHERE)
 
 
 def test_a_container_that_nobody_thought_of_is_found():

@@ -1,7 +1,5 @@
 """Names that a client chose: of topics, of itself."""
 
-import json
-
 import pytest
 
 from tests.attacks.attacker import answer_to, far_ahead, metric, port_of, produce
@@ -30,25 +28,6 @@ async def test_a_topic_name_that_is_no_utf_8_does_not_keep_the_proxy_from_learni
 
         await until(is_judged_here, "the limits of a new topic are known")
     assert not [line for line in proxy.log if line["event"].endswith("_crashed")]
-
-
-CLIENT_IDS = {
-    "null": None,
-    "empty": b"",
-    "control characters": b"\xff\xfe\x00\x1b[31m\n",
-    "32 KB": b"c" * 32767,
-}
-
-
-@pytest.mark.parametrize("client_id", CLIENT_IDS.values(), ids=CLIENT_IDS)
-async def test_any_client_id_leaves_a_short_and_printable_line(kafka_440, topic, client_id):
-    await kafka_440.create_topic(topic)
-    async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
-        await answer_to(port_of(proxy), produce(topic.encode(), far_ahead(Clock()), client_id=client_id))
-    (line,) = [line for line in proxy.decisions() if line["event"] == "decision"]
-    assert (line.get("client_id") is None) == (client_id is None)
-    assert line.get("client_id", "").isprintable()
-    assert len(json.dumps(line)) < 4_000
 
 
 TOPICS = ["orders", "a", "...", "A-b_c.9", "x" * 249]

@@ -66,14 +66,6 @@ def test_a_request_of_few_bytes_and_many_records_is_judged_beside_the_loop():
     assert kinds(session.client_bytes(EXPENSIVE, NOW_MS)) == [Judge, PauseClient]
 
 
-def test_requests_that_are_cheap_one_by_one_are_judged_beside_the_loop_once_they_are_many():
-    one = asked({"t": {0: culprits(OFFLOAD_RECORDS // 4)}})
-    effects = Conversation().session.client_bytes(one * 100, NOW_MS)
-
-    assert kinds(effects)[-2:] == [Judge, PauseClient]
-    assert kinds(effects).count(Judge) == 1
-
-
 def unfolding(size, noise=0):
     """One innocent record of `size` bytes, in a few and `noise`."""
     value = Random(1).randbytes(noise) + bytes(size - noise)

@@ -11,7 +11,7 @@ import shutil
 import signal
 import socket
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from http import HTTPStatus
 from pathlib import Path
@@ -65,6 +65,7 @@ class World:
     disk: Path | None = None
     user: str = "app"
     issuer: Issuer | None = None
+    readers: list[socket.socket] = field(default_factory=list)
 
     async def produce(self, timestamp_ms=None):
         """Send one record on a new connection."""
@@ -74,17 +75,13 @@ class World:
             await producer.send_and_wait(TOPIC, b"x", timestamp_ms=timestamp_ms)
 
 
-async def nothing(world):
-    pass
-
-
 @dataclass(frozen=True)
 class Scene:
-    """One thing that fails. `metric` is the series and the value that its alert looks at; None if there is
-    none, or if it is over before a scrape."""
+    """One thing that fails. `begin` and `end` do it at once, or return a coroutine. `metric` is the series
+    and the value that its alert looks at; None if there is none, or if it is over before a scrape."""
 
     begin: object
-    end: object = nothing
+    end: object = lambda _: None
     metric: tuple[str, float] | None = None
 
 
@@ -101,10 +98,11 @@ RIGHTS = [
 ]
 
 
-def deleted(topic, then=nothing):
+def deleted(topic, then=None):
     async def delete(world):
         await world.kafka.delete_topic(topic)
-        await then(world)
+        if then is not None:
+            await then(world)
 
     return delete
 
@@ -121,18 +119,10 @@ async def one_is_rejected(world):
         await world.produce(timestamp_ms=4_000_000_000_000)
 
 
-async def fill_disk(world):
-    fill(world.disk / "ballast")
-
-
-async def empty_disk(world):
-    (world.disk / "ballast").unlink()
-
-
 def spoiled(name, text):
     """This file has another text."""
 
-    async def spoil(world):
+    def spoil(world):
         shutil.copy(world.folder / name, world.folder / "good")
         (world.folder / name).write_text(text)
 
@@ -140,15 +130,7 @@ def spoiled(name, text):
 
 
 def restored(name):
-    async def restore(world):
-        (world.folder / "good").replace(world.folder / name)
-
-    return restore
-
-
-async def occupy_admin_port(world):
-    """More readers at another address than there is room for, who ask nothing."""
-    world.readers = [reader_of(world.proxy) for _ in range(300)]
+    return lambda world: (world.folder / "good").replace(world.folder / name)
 
 
 def reader_of(proxy):
@@ -156,49 +138,40 @@ def reader_of(proxy):
     return socket.create_connection((host, int(port)), source_address=("127.0.0.2", 0))
 
 
-async def free_admin_port(world):
-    for each in world.readers:
-        each.close()
-
-
-async def nobody_reads_metrics(world):
+def nobody_reads_metrics(world):
     """A reader goes away in the middle of a page, again and again."""
     for _ in range(20):
         with reader_of(world.proxy) as reader:
             reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 
 
-async def kill_worker(world):
-    os.kill(pids(world.proxy)[2], signal.SIGKILL)
-
-
-async def close_issuer(world):
-    world.issuer.close()
-
-
-async def open_issuer(world):
-    world.issuer.open()
-
-
 def signal_kdc(number):
-    async def send(world):
+    def send(world):
         (world.folder / "tickets").unlink(missing_ok=True)  # as if they had expired
         os.kill(int((world.folder / "pid").read_text()), number)
 
     return send
 
 
+MANY_READERS = 300
+"""More readers at another address than there is room for, who ask nothing."""
 OWN_LOGIN_FAILS = ("tsproxy_own_login_up", 0)
 SCENES = {
     "own login": Scene(password("changed"), password(USERS["proxy"]), OWN_LOGIN_FAILS),
-    "token endpoint": Scene(close_issuer, open_issuer, OWN_LOGIN_FAILS),
+    "token endpoint": Scene(
+        lambda world: world.issuer.close(), lambda world: world.issuer.open(), OWN_LOGIN_FAILS
+    ),
     "KDC": Scene(signal_kdc(signal.SIGSTOP), signal_kdc(signal.SIGCONT), OWN_LOGIN_FAILS),
     "topic limits": Scene(
         lambda world: grant(world.kafka, *RIGHTS),
         lambda world: take_back(world.kafka),
         ("tsproxy_topics_unreadable", 1),
     ),
-    "decision log": Scene(fill_disk, empty_disk, ("tsproxy_decision_log_writable", 0)),
+    "decision log": Scene(
+        lambda world: fill(world.disk / "ballast"),
+        lambda world: (world.disk / "ballast").unlink(),
+        ("tsproxy_decision_log_writable", 0),
+    ),
     "decision topic": Scene(deleted(LOG), created(LOG), ("tsproxy_decision_topic_up", 0)),
     "dead letters": Scene(
         deleted(LETTERS, one_is_rejected), created(LETTERS), ("tsproxy_dead_letters_up", 0)
@@ -214,9 +187,12 @@ SCENES = {
         restored(CERTIFICATE),
         ('tsproxy_certificates_last_reload_successful{section="listeners.tls.tls"}', 0),
     ),
-    "admin port": Scene(occupy_admin_port, free_admin_port),
+    "admin port": Scene(
+        lambda world: world.readers.extend(reader_of(world.proxy) for _ in range(MANY_READERS)),
+        lambda world: [reader.close() for reader in world.readers],
+    ),
     "metrics": Scene(nobody_reads_metrics),
-    "a worker": Scene(kill_worker),
+    "a worker": Scene(lambda world: os.kill(pids(world.proxy)[2], signal.SIGKILL)),
 }
 IN_PATH = {"broker names", "listeners", "connections"}
 """The rows of parts without which clients cannot be served, or not all of them."""
@@ -309,6 +285,11 @@ async def probed(proxy):
         yield failed
 
 
+async def done(step):
+    if inspect.isawaitable(step):
+        await step
+
+
 async def warnings(proxy):
     _, text = await page(proxy.admin_address, "/readyz?verbose")
     return text
@@ -366,7 +347,7 @@ async def fails_beside(world, name):
     """Plays the scene, and asserts that nothing but its warning and its metric tells of it."""
     proxy, scene, warning = world.proxy, SCENES[name], rows()[name].warning
     async with probed(proxy) as failed:
-        await scene.begin(world)
+        await done(scene.begin(world))
         if warning is not None:
             pattern = re.compile(f"^warning: .*{re.escape(warning)}", re.MULTILINE)
 
@@ -382,14 +363,11 @@ async def fails_beside(world, name):
             await until(is_measured, f"{name}: {scene.metric}")
         for _ in range(4):  # whichever worker the kernel chooses
             await world.produce()
-        await scene.end(world)
+        await done(scene.end(world))
         if warning is not None:
-            await until_not(is_named, f"{name} is over")
+
+            async def is_over():
+                return not await is_named()
+
+            await until(is_over, f"{name} is over")
     assert failed == [], name
-
-
-async def until_not(is_so, what):
-    async def is_over():
-        return not await is_so()
-
-    await until(is_over, what)

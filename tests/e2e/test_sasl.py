@@ -357,11 +357,8 @@ async def test_every_form_of_a_login_passes_whatever_is_sent_behind_it(kafka, pi
 
 
 async def login(address, frames, pieces):
-    client = await connect(address)
-    try:
+    async with await connect(address) as client:
         return await answers(client, frames, pieces)
-    finally:
-        client.close()
 
 
 async def test_a_session_is_renewed_between_requests_that_are_sent_at_once(kafka, proxy):
@@ -380,11 +377,8 @@ async def test_a_session_is_renewed_between_requests_that_are_sent_at_once(kafka
 
 
 async def renewal(address, frames):
-    client = await connect(address)
-    assert (await client.handshake("OAUTHBEARER"))[0] == 0
-    assert (await client.authenticate(exchange_of("OAUTHBEARER")))[0] == 0
-    await asyncio.sleep(1.1)  # brokers take a renewal once a second at most
-    try:
+    async with await connect(address) as client:
+        assert (await client.handshake("OAUTHBEARER"))[0] == 0
+        assert (await client.authenticate(exchange_of("OAUTHBEARER")))[0] == 0
+        await asyncio.sleep(1.1)  # brokers take a renewal once a second at most
         return await answers(client, frames, 1)
-    finally:
-        client.close()

@@ -34,14 +34,10 @@ async def told_by(client, servers, topic, **more):
         return Counter(await send(topic, [(None, b"%d" % n, Clock().now_ms()) for n in range(RECORDS)]))
 
 
-def leader_of(kafka, topic):
-    described = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic, timeout=30)
-    return described.topics[topic].partitions[0].leader
-
-
-def in_sync(kafka, topic):
-    described = AdminClient({"bootstrap.servers": kafka.bootstrap_servers}).list_topics(topic, timeout=30)
-    return len(described.topics[topic].partitions[0].isrs)
+def described(kafka, topic):
+    """The topic's one partition."""
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    return admin.list_topics(topic, timeout=30).topics[topic].partitions[0]
 
 
 def books_of(proxy, topic):
@@ -66,7 +62,7 @@ async def test_what_is_sent_again_until_replicas_are_back_is_counted_once_and_gi
     async with RunningProxy(kafka.bootstrap_servers) as proxy:
 
         def is_short_everywhere():
-            return all(in_sync(kafka, each) == 2 for each in (gives_up, *topics.values()))
+            return all(len(described(kafka, each).isrs) == 2 for each in (gives_up, *topics.values()))
 
         await until(is_short_everywhere)
         sending = [
@@ -120,7 +116,7 @@ async def test_while_a_leader_goes_what_is_not_accepted_in_the_books_is_unconfir
 
         sending = asyncio.create_task(keeps_sending())
         await until(lambda: told[True] > 100)
-        first = await asyncio.to_thread(leader_of, kafka, topic)
+        first = (await asyncio.to_thread(described, kafka, topic)).leader
         await kafka.kill_node(first)
         before = told[True]
         await until(lambda: told[True] > before + 100)
