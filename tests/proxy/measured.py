@@ -28,21 +28,9 @@ REJECTED = replace(
     bad_records=5,
 )
 
-TOTALS = Totals(
-    peer=ACCEPTED.peer,
-    key=Totals.of(ACCEPTED).key,
-    limits=ACCEPTED.limits,
-    batches=20,
-    records=300,
-    bytes=4_000,
-    requests=10,
-    first_ms=ACCEPTED.now_ms,
-    last_ms=ACCEPTED.now_ms,
-    drift_min_ms=0,
-    drift_max_ms=0,
-    ahead={0: bar(20, 300)},
-    behind={0: bar(20, 300)},
-)
+_COUNTED = {"batches": 20, "records": 300, "bytes": 4_000, "requests": 10}
+_BARS = {0: bar(20, 300)}
+TOTALS = replace(Totals.of(ACCEPTED), example=None, ahead=_BARS, behind=_BARS, **_COUNTED)
 
 
 def rendered(metrics):

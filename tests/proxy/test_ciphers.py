@@ -5,15 +5,12 @@ import ssl
 import pytest
 
 from tests.in_process import run_command
-from tests.kit.client import connect
 from tests.proxy.frames import answer
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, echoing_broker
-from tests.proxy.running import file_for
 from tests.proxy.test_certificates import watched_front
 from tests.proxy.test_listener_tls import before
 from tsproxy.config.settings import ListenerTls, UpstreamTls
-from tsproxy.testing.proxy import RunningProxy
 from tsproxy.tls.contexts import server_context, upstream_context
 
 ONE, OTHER = "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"
@@ -67,11 +64,3 @@ def test_suites_that_openssl_does_not_have_are_a_mistake(certificates, tmp_path,
     place = "listeners[0].tls" if section == "listener" else "upstream.tls"
     assert ended.returncode == 2
     assert f"{place}.ciphers: 'NO-SUCH' names no cipher suite of TLS 1.2 that OpenSSL has" in ended.stderr
-
-
-async def test_a_running_proxy_offers_what_its_file_says(kafka_440, certificates, tmp_path):
-    file = file_for(kafka_440, tmp_path, listener(certificates, OTHER))
-    async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:
-        either = client(certificates, f"{ONE}:{OTHER}")
-        async with await connect(proxy.bootstrap_servers, ssl=either) as agreed:
-            assert agreed.fact("cipher")[0] == OTHER

@@ -1,7 +1,6 @@
 """A large compressed batch is judged beside the loop: everybody else is served meanwhile."""
 
 import asyncio
-import contextlib
 import random
 import threading
 import time
@@ -55,14 +54,8 @@ class Gated(JudgePool):
         return super().begin(Job(when_it_may, job.work, job.size), address, done)
 
 
-@contextlib.asynccontextmanager
-async def connection(world):
-    """Its jobs may go in the end, so that nothing waits for them."""
-    async with wire(world) as the:
-        try:
-            yield the
-        finally:
-            world.judges.may_go.set()
+def connection(world):
+    return wire(world, gate=world.judges)
 
 
 def large(acks=-1):

@@ -8,7 +8,6 @@ import os
 import sys
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 import structlog
@@ -16,7 +15,6 @@ import structlog
 from tests.kit.clocks import HandClock
 from tests.proxy.world import Logged
 from tsproxy.log_events.catalogue import CLIENT_REJECTED
-from tsproxy.proxy import notes
 from tsproxy.proxy.logging import LogFormat, configure_logging
 from tsproxy.proxy.notes import PER_ADDRESS, Complaints, Notes, frames_of
 
@@ -62,15 +60,6 @@ def test_a_text_of_a_clients_own_is_short_and_printable(text):
     assert line["client_port"] == 7
     assert line["detail"].isprintable()
     assert len(line["detail"]) < 1_100
-
-
-def test_the_number_of_clients_remembered_is_bounded(monkeypatch):
-    monkeypatch.setattr(notes, "BUDGETS", replace(notes.BUDGETS, most=3))
-    kept = Notes(Logged(), HandClock())
-    for n in range(100):
-        kept.write(f"192.0.2.{n}", CLIENT_REJECTED, {})
-
-    assert len(kept._budgets) == 3
 
 
 def test_frames_say_where_and_not_what():

@@ -92,7 +92,8 @@ def of_size(size, correlation_id=1):
 ONE = of_size(10)
 
 
-def whole_requests_go_on(seed):
+@given(seed=st.integers(0, 2**32 - 1))
+def test_whole_requests_go_on_as_they_came_and_no_broker_sees_the_beginning_of_one(seed):
     """One client's requests, in reads of some size; after each, the broker has what is whole, no more."""
     pick = Random(seed)
     sizes = [pick.choice([1, 500, 40 * KIB, 300 * KIB]) for _ in range(pick.randint(1, 6))]
@@ -164,11 +165,6 @@ def test_silence_that_a_rejection_costs_is_told_behind_its_answer():
     assert silences == [(1, answered)], "the first that goes beyond what is free; the next one is put off"
     assert len(client.asked) == 1100 - 1000 + 1
     assert client.session.is_judging
-
-
-@given(seed=st.integers(0, 2**32 - 1))
-def test_whole_requests_go_on_as_they_came_and_no_broker_sees_the_beginning_of_one(seed):
-    whole_requests_go_on(seed)
 
 
 def test_a_large_request_is_kept_by_the_pipe_and_the_session_never_hears_of_it():

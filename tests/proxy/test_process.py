@@ -240,18 +240,6 @@ listeners:
 """
 
 
-def test_check_says_what_a_right_file_amounts_to(tmp_path, certificates):
-    identity = certificates.issue("checked")
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(FILE.format(certificate=identity.certificate, key=identity.key))
-    ended = run_command("tsproxy", "check", file)
-
-    assert ended.returncode == 0
-    assert ended.stdout == (
-        f"{file}: ok, mode enforce, listeners: default at 127.0.0.1:9192, upstream: kafka:9092\n"
-    )
-
-
 def test_check_tells_what_has_no_effect_and_takes_the_file(tmp_path):
     file = tmp_path / "tsproxy.yaml"
     file.write_text(

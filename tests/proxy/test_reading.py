@@ -1,6 +1,5 @@
 """A large answer that must be read is read beside the loop: everybody else is served meanwhile."""
 
-import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -39,14 +38,8 @@ class Gated(ThreadPoolExecutor):
         return super().submit(when_it_may)
 
 
-@contextlib.asynccontextmanager
-async def connection(world):
-    """Its jobs may go in the end, so that nothing waits for them."""
-    async with wire(world, view_of()) as the:
-        try:
-            yield the
-        finally:
-            world.decoders.may_go.set()
+def connection(world):
+    return wire(world, view_of(), gate=world.decoders)
 
 
 async def being_read(the):

@@ -1,12 +1,9 @@
 """The names of topic ids, read from a real broker on the proxy's own connection."""
 
-from dataclasses import replace
-
 from rigs.differential.run import id_of
 from tests.proxy.test_cluster import ADDRESS, learning, upstream_of
 from tests.proxy.world import until
 from tsproxy.proxy.brokers import topic_ids as module
-from tsproxy.proxy.brokers.topic_ids import TopicIds
 from tsproxy.proxy.brokers.wanted import MAX_OF_ADDRESS, PAUSES_MS
 
 HOUR_MS = 3_600_000
@@ -68,14 +65,3 @@ async def test_ids_that_no_topic_has_cause_a_few_questions_whoever_invents_them(
         await until(lambda: learned.cluster._topic_ids.due_ms is None)
     assert sorted({each for group in asked for each in group}) == ids[:MAX_OF_ADDRESS]
     assert len(asked) == 1 + len(PAUSES_MS)
-
-
-def test_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr(module, "NAMES", replace(module.NAMES, most=10))
-    ids = TopicIds()
-    for number in range(100):
-        ids.add({number.to_bytes(16, "big"): f"t{number}"})
-    assert len(ids.names) == 10
-    assert set(ids.names.values()) == {f"t{number}" for number in range(90, 100)}
-    wanted = sum(ids.want(b"%016d" % number, ADDRESS, 0) for number in range(5_000))
-    assert wanted == MAX_OF_ADDRESS

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
-from confluent_kafka import Producer
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from structlog.testing import capture_logs
 
 from tests.full_only import variations
 from tests.kit.client import connections
 from tests.kit.tasks import beside
-from tests.kit.topics import values_of
 from tests.planted import traces
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS, LoopName
@@ -110,54 +108,6 @@ async def test_no_secret_stands_in_the_arguments_of_any_process(kafka_440, tmp_p
     assert traces(told, secrets) == []
     # The environment of a worker has what the operator gave, and nothing that was read from the file.
     assert traces([set(each) - set(given) for each in theirs], secrets) == []
-
-
-async def test_a_killed_worker_is_restarted_and_nothing_acknowledged_is_lost_or_doubled(kafka_440, topic):
-    """Idempotent producers send again, with the same sequence numbers, what nobody acknowledged."""
-    await kafka_440.create_topic(topic)
-    acknowledged, failed = [], []
-
-    def told(error, message):
-        (failed if error else acknowledged).append(message.value())
-
-    async with RunningProxy(kafka_440.bootstrap_servers, arguments=TWO) as proxy:
-        options = {"bootstrap.servers": proxy.bootstrap_servers, "enable.idempotence": True, "linger.ms": 1}
-        producers = [Producer(options) for _ in range(6)]
-        ending = asyncio.Event()
-
-        async def load(name, producer):
-            sent = 0
-            while not ending.is_set():
-                for _ in range(20):
-                    producer.produce(topic, b"%d-%d" % (name, sent), partition=0, on_delivery=told)
-                    sent += 1
-                producer.poll(0)
-                await asyncio.sleep(0.005)  # the rate of the load
-            assert await asyncio.to_thread(producer.flush, 60) == 0
-            return sent
-
-        loads = [asyncio.create_task(load(n, producer)) for n, producer in enumerate(producers)]
-        for victim in (1, 2):  # whichever worker has a producer, it loses it once
-            before, pid = len(acknowledged), pids(proxy)[victim]
-            await until(lambda before=before: len(acknowledged) > before + 500)
-            os.kill(pid, signal.SIGKILL)
-            await until(lambda victim=victim, pid=pid: pids(proxy)[victim] != pid)
-        before = len(acknowledged)
-        await until(lambda: len(acknowledged) > before + 500)
-        ending.set()
-        sent = sum(await asyncio.gather(*loads))
-
-        found = await series(proxy)
-        assert found['tsproxy_worker_restarts_total{worker="1"}'] == 1
-        assert found['tsproxy_worker_restarts_total{worker="2"}'] == 1
-        assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
-
-    ended = [line for line in proxy.log if line["event"] == "worker_ended"]
-    assert [line["worker"] for line in ended] == [1, 2]
-    assert "SIGKILL" in ended[0]["error"]
-    assert not failed
-    assert len(acknowledged) == sent
-    assert sorted(await values_of(kafka_440, topic)) == sorted(acknowledged)
 
 
 async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_440, topic):

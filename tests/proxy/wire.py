@@ -93,8 +93,9 @@ async def _rest(end):
 
 
 @contextlib.asynccontextmanager
-async def wire(world=None, view=None, *, accepted=True, connected=True):
-    """A `Wire` in that world, gone with all its sockets when the block ends."""
+async def wire(world=None, view=None, *, accepted=True, connected=True, gate=None):
+    """A `Wire` in that world, gone with all its sockets when the block ends. Then the jobs at the gate may
+    go, so that nothing waits for them."""
     made = Wire(world or World(), view or View())
     if accepted:
         await made.accept()
@@ -103,6 +104,8 @@ async def wire(world=None, view=None, *, accepted=True, connected=True):
     try:
         yield made
     finally:
+        if gate is not None:
+            gate.may_go.set()
         made.relay.abort()
         for each in (made.client, made.broker):
             each.close()

@@ -319,9 +319,3 @@ def test_at_least_half_of_the_brokers_are_as_far_off_or_further_on_its_side(many
     further = sum(ms >= found for ms in many_ms) if found > 0 else sum(ms <= found for ms in many_ms)
     assert found in many_ms
     assert 2 * further >= len(many_ms)
-
-
-def test_what_a_slow_answer_leaves_open_is_not_beyond():
-    assert Offset(3_000, 900).is_surely_beyond(2_000)
-    assert not Offset(3_000, 1_000).is_surely_beyond(2_000)
-    assert not Offset(-2_500, 600).is_surely_beyond(2_000)

@@ -95,14 +95,3 @@ def test_an_estimate_follows_a_clock_that_is_led_along():
     later = found_at(stamps, later_ms, 9_000)
     assert later.error_ms > again.error_ms
     assert abs(later.ms - 9_000) <= later.error_ms
-
-
-def test_after_a_step_of_our_clock_all_begins_anew():
-    stamps = Stamps()
-    stamps.record(look_at(0, 5, 0), newest(BROKER_MS))
-    stamps.record(look_at(2_000, 2_005, 0), newest(BROKER_MS + 1_000))
-    assert stamps.offsets(2_005)
-    stamps.forget()
-    stamps.record(look_at(4_000, 4_005, 0), newest(BROKER_MS + 3_000))
-
-    assert stamps.offsets(4_005) == {}

@@ -1,7 +1,7 @@
 """A wall clock that is set is noticed; one that is led along is not."""
 
 from tests.kit.clocks import HandClock
-from tsproxy.proxy.clock_check.steps import STEP_MS, Steps
+from tsproxy.proxy.clock_check.steps import Steps
 
 
 def test_time_that_passes_is_no_step_however_long_nobody_looked():
@@ -10,16 +10,6 @@ def test_time_that_passes_is_no_step_however_long_nobody_looked():
     clock.ms += 86_400_000
 
     assert (steps.check(), steps.count) == (None, 0)
-
-
-def test_a_step_is_told_once_with_its_direction():
-    clock = HandClock()
-    steps = Steps(clock)
-    clock.by_ms -= 3_600_000
-
-    assert (steps.check(), steps.check(), steps.count) == (-3_600_000, None, 1)
-    clock.by_ms += STEP_MS
-    assert (steps.check(), steps.count) == (STEP_MS, 2)
 
 
 def test_a_clock_that_is_led_along_makes_no_step():

@@ -94,6 +94,14 @@ async def test_the_records_at_fault_are_copied_in_any_codec_and_the_good_one_is_
             }
 
 
+async def with_letters(kafka, topic, config=LIMITED, partitions=1):
+    """The topic is there, and so is the one of its dead letters, whose name is returned."""
+    dead = f"{topic}.dead"
+    await kafka.create_topic(topic, config=LIMITED)
+    await kafka.create_topic(dead, config=config, partitions=partitions)
+    return dead
+
+
 def twin(dead):
     """A topic of this name keeps brokers from making `dead`: metrics could not tell them apart."""
     return dead.replace(".", "_")
@@ -127,9 +135,7 @@ async def test_a_topic_that_is_not_there_delays_nobody_and_what_waits_is_bounded
 
 
 async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_440, topic):
-    dead = f"{topic}.dead"
-    await kafka_440.create_topic(topic, config=LIMITED)
-    await kafka_440.create_topic(dead, config={"max.message.bytes": "2000"})
+    dead = await with_letters(kafka_440, topic, {"max.message.bytes": "2000"})
     async with proxy_of(kafka_440, dead) as proxy:
         async with producer_of(proxy) as producer:
             await rejected(producer, topic, [b"", *[b"%d" % n for n in range(10)], b"x" * 3000, b"last"])
@@ -140,9 +146,7 @@ async def test_a_letter_too_large_for_the_topic_is_lost_alone(kafka_440, topic):
 
 async def test_records_that_cannot_be_copied_are_counted_by_their_reason(kafka_391, topic):
     """Messages of magic 1, and culprits beyond those that a rejection lists."""
-    dead, ahead_ms = f"{topic}.dead", Clock().now_ms() + 2 * DAY_MS
-    for name in (topic, dead):
-        await kafka_391.create_topic(name, config=LIMITED)
+    dead, ahead_ms = await with_letters(kafka_391, topic), Clock().now_ms() + 2 * DAY_MS
     old = write_messages([Message(1, ahead_ms, b"k", b"v")])
     settings = {"limits.culprits_listed": "2", "policy.defaults.message.timestamp.after.max.ms": "1h"}
     async with proxy_of(kafka_391, dead, **settings) as proxy:
@@ -156,9 +160,7 @@ async def test_records_that_cannot_be_copied_are_counted_by_their_reason(kafka_3
 
 async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(kafka_440, topic):
     """A compacted topic takes no record without a key."""
-    dead = f"{topic}.dead"
-    await kafka_440.create_topic(topic, config=LIMITED)
-    await kafka_440.create_topic(dead, config={"cleanup.policy": "compact"})
+    dead = await with_letters(kafka_440, topic, {"cleanup.policy": "compact"})
     async with proxy_of(kafka_440, dead) as proxy:
         async with producer_of(proxy) as producer:
             with pytest.raises(InvalidTimestampError):
@@ -171,9 +173,7 @@ async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(k
 
 async def test_large_batches_are_copied_whole_while_their_client_goes_on(kafka_440, topic):
     """Many chunks; decompressed beside the loop, as it was judged."""
-    dead = f"{topic}.dead"
-    await kafka_440.create_topic(topic, config=LIMITED)
-    await kafka_440.create_topic(dead, partitions=1)
+    dead = await with_letters(kafka_440, topic)
     options = {"compression_type": "gzip", "max_batch_size": 1 << 20, "max_request_size": 1 << 20}
     values = [b"%05d" % n + bytes(400) for n in range(2_000)]
     async with proxy_of(kafka_440, dead) as proxy:
