@@ -82,16 +82,12 @@ def frames_of_session(records):
     yield from frames_that_are_only_relayed()
 
 
-def short_names(kind, most=NAMES):
-    return [f"{MARK}{kind}-{n}-".ljust(200, "n") for n in range(most)]
-
-
 def frames_that_are_only_relayed():
     """Names that the proxy has no need to read, and ids of topics."""
     some = NAMES // 5
     for start in range(0, NAMES, some):
         groups, instances, transactions, topics = (
-            short_names(kind)[start : start + some]
+            [f"{MARK}{kind}-{n}-".ljust(200, "n") for n in range(start, start + some)]
             for kind in ("group", "instance", "transactional", "asked")
         )
         ids = [MARK.encode() + n.to_bytes(11, "big") for n in range(start, start + some)]

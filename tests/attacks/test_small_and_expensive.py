@@ -96,11 +96,6 @@ def test_requests_that_unfold_to_many_bytes_together_are_judged_beside_the_loop(
     assert len(effects[0].data) < 9 * len(one)
 
 
-def of_partitions(count):
-    good = batch([NOW_MS])
-    return asked({"t": dict.fromkeys(range(count), good)})
-
-
 @pytest.mark.parametrize(
     "topics",
     [{"t": dict.fromkeys(range(MAX_PARTITIONS + 1))}, {f"t{n}": {} for n in range(MAX_PARTITIONS + 1)}],
@@ -125,7 +120,7 @@ def test_the_fast_path_forwards_as_many_partitions_as_the_session(count, passes)
         fastpath.InFlight(id), RELAYED, 1 << 27, 1 << 20, budget.DecompressionBudget
     )
     requests.table = table
-    frame = of_partitions(count)
+    frame = asked({"t": dict.fromkeys(range(count), batch([NOW_MS]))})
 
     assert requests.forward_buffered(frame, 0, 1, NOW_MS, budget.DecompressionBudget()) == (
         len(frame) if passes else 0

@@ -290,11 +290,6 @@ async def done(step):
         await step
 
 
-async def warnings(proxy):
-    _, text = await page(proxy.admin_address, "/readyz?verbose")
-    return text
-
-
 @asynccontextmanager
 async def with_tokens(folder):
     """The proxy logs in with tokens. Its sessions are short."""
@@ -352,7 +347,7 @@ async def fails_beside(world, name):
             pattern = re.compile(f"^warning: .*{re.escape(warning)}", re.MULTILINE)
 
             async def is_named():
-                return pattern.search(await warnings(proxy))
+                return pattern.search((await page(proxy.admin_address, "/readyz?verbose"))[1])
 
             await until(is_named, f"{name}: {warning}")
         if scene.metric is not None:

@@ -73,11 +73,6 @@ async def proxy_of(kafka, config=None):
         yield proxy
 
 
-def configured(kafka, folder):
-    """A file for the proxy, which `reloaded` changes."""
-    return file_for(kafka, folder, "{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }")
-
-
 async def reloaded(proxy, config):
     before = events(proxy).count("config_reloaded")
     lines = config.read_text().splitlines()[:2]
@@ -88,7 +83,7 @@ async def reloaded(proxy, config):
 
 async def test_no_first_record_is_lost_whatever_the_proxy_may_describe(kafka, topic, tmp_path):
     """After each of several starts, and after a reload, for topics that exist and for a new one."""
-    config = configured(kafka, tmp_path)
+    config = file_for(kafka, tmp_path, "{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }")
     visible, hidden = f"open-{topic}"[:200], topic
     for each in (visible, hidden):
         await kafka.create_topic(each)

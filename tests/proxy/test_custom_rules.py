@@ -22,12 +22,9 @@ class Odd:
         yield 0, "odd"
 
 
-def policy_of(rule):
-    return Policy(rules=(Rule("odd", Match(), RuleSettings(custom_rules=(CustomRule("own", rule),))),))
-
-
 def timed(watch, rule):
-    [wrapped] = watch.timed(policy_of(rule)).rules[0].settings.custom_rules
+    own = Rule("odd", Match(), RuleSettings(custom_rules=(CustomRule("own", rule),)))
+    [wrapped] = watch.timed(Policy(rules=(own,))).rules[0].settings.custom_rules
     return wrapped
 
 

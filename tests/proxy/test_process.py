@@ -72,18 +72,13 @@ async def test_connections_that_have_ended_leave_no_descriptors(kafka_440):
         await until(lambda: descriptors() <= after_the_first + own)
 
 
-def all_drain(proxy, arguments):
-    """Whether each process that serves clients has begun to drain."""
-    return events(proxy).count("drain_started") == (2 if arguments else 1)
-
-
 @EITHER
 async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_440, topic, arguments):
     await kafka_440.create_topic(topic)
     async with RunningProxy(kafka_440.bootstrap_servers, arguments=arguments) as proxy:
         client = await waiting_consumer(proxy, topic, 3_000)
         os.kill(proxy.pid, signal.SIGTERM)
-        await until(lambda: all_drain(proxy, arguments))
+        await until(lambda: events(proxy).count("drain_started") == (2 if arguments else 1))
         await until(lambda: rejects(proxy.bootstrap_servers))
 
         assert await is_answered(client)

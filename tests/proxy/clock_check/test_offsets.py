@@ -224,15 +224,11 @@ class Probed:
         return await self._measure()
 
 
-async def nothing():
-    return {}
-
-
 async def test_a_reload_with_another_login_measures_by_that_login_and_one_without_a_probe_not_at_all(
     monkeypatch,
 ):
     """The probe would go on as the user of before, whose rights may have been taken away."""
-    probed, sane = Probed(monkeypatch, nothing), Sane(WITH_PROBE, Clock())
+    probed, sane = Probed(monkeypatch, lambda: asyncio.sleep(0, {})), Sane(WITH_PROBE, Clock())
     other = replace(WITH_PROBE, upstream=replace(WITH_PROBE.upstream, bootstrap_servers=(NOBODY,)))
     async with sane.running():
         await until(lambda: probed.measured)
@@ -247,16 +243,13 @@ async def test_a_reload_with_another_login_measures_by_that_login_and_one_withou
 async def test_a_measurement_that_hangs_is_given_up_and_made_again(monkeypatch):
     monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.ANSWER_TIMEOUT_S", 0.01)
     monkeypatch.setattr("tsproxy.proxy.clock_check.monitor.RETRY_MS", 10)
-    probed = Probed(monkeypatch, lambda: asyncio.Event().wait() if len(probed.measured) == 1 else five())
+    answers = [asyncio.Event().wait(), asyncio.sleep(0, offsets_of(5))]
+    Probed(monkeypatch, lambda: answers.pop(0))
     sane = Sane(WITH_PROBE, Clock())
     with structlog.testing.capture_logs() as told:
         async with sane.running():
             await until(lambda: sane.monitor.offsets == offsets_of(5))
     assert [line["event"] for line in told] == ["clock_not_measured"]
-
-
-async def five():
-    return offsets_of(5)
 
 
 def test_one_culprit_is_named():

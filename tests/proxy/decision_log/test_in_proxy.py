@@ -15,11 +15,6 @@ def fill(path):
             file.write(b"x" * 4096)
 
 
-def whole(lines):
-    """The lines of one boot by their seq: from 0 without a gap."""
-    return [line["seq"] for line in lines] == list(range(len(lines)))
-
-
 async def test_with_a_full_disk_clients_are_served_and_the_log_is_whole_when_there_is_room_again(
     kafka_440, topic, small_disk
 ):
@@ -45,7 +40,7 @@ async def test_with_a_full_disk_clients_are_served_and_the_log_is_whole_when_the
         assert "decision log" not in verbose
 
     lines = proxy.decisions()
-    assert whole(lines)
+    assert [line["seq"] for line in lines] == list(range(len(lines)))
     assert sum(line["records"] for line in lines if line["event"] == "counters") == 1
     assert {line["lines_dropped"] for line in lines if line["event"] == "heartbeat"} == {0}
     told = [line["event"] for line in proxy.log]
