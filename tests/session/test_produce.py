@@ -260,39 +260,25 @@ def test_what_the_broker_says_of_each_partition_is_booked_alike_whoever_let_it_p
         )
 
 
-def test_the_brokers_rejection_is_booked_as_its_own():
-    asked = produce({"t": {0: GOOD}})
-    said = produced({"t": {0: {"error_code": 87, "error_message": "no"}}})
-    assert (
-        Conversation()
-        >> relayed(asked, said)
-        << booked(
-            "broker_rejected",
-            error_code=87,
-            error_message="no",
-            reason=Reason.BAD_RECORD,
-            is_final=True,
-            bad_records=2,
-            culprits=(),
-            rule=None,
-        )
-    )
+REJECTIONS = {
+    "as its own": (
+        {"error_code": 87, "error_message": "no"},
+        {"error_code": 87, "error_message": "no", "reason": Reason.BAD_RECORD, "is_final": True}
+        | {"bad_records": 2, "culprits": (), "rule": None},
+    ),
+    # Its clock may run ahead of ours: what passes here may be rejected there.
+    "with the times that its texts name": (
+        rejected((0, out_of_range(NOW_MS + 1, 0)[1]), (1, None)),
+        {"reason": Reason.TOO_FAR_AHEAD, "bad_records": 2}
+        | {"culprits": (Culprit(0, NOW_MS + 1), Culprit(1, None))},
+    ),
+}
 
 
-def test_the_brokers_culprits_are_booked_with_the_times_its_texts_name():
-    """Its clock may run ahead of ours: what passes here may be rejected there."""
-    asked = produce({"t": {0: GOOD}})
-    said = produced({"t": {0: rejected((0, out_of_range(NOW_MS + 1, 0)[1]), (1, None))}})
-    assert (
-        Conversation()
-        >> relayed(asked, said)
-        << booked(
-            "broker_rejected",
-            reason=Reason.TOO_FAR_AHEAD,
-            culprits=(Culprit(0, NOW_MS + 1), Culprit(1, None)),
-            bad_records=2,
-        )
-    )
+@pytest.mark.parametrize(("told", "facts"), REJECTIONS.values(), ids=REJECTIONS)
+def test_the_brokers_rejection_is_booked(told, facts):
+    conversation = Conversation() >> relayed(produce({"t": {0: GOOD}}), produced({"t": {0: told}}))
+    assert conversation << booked("broker_rejected", **facts)
 
 
 @pytest.mark.parametrize(
