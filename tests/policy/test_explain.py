@@ -24,8 +24,13 @@ from tsproxy.policy.explain import explain
 CANDIDATE = RuleSettings(after=TimeLimit(1000))
 
 
-def explained(timestamp_ms, policy):
-    return explain(policy, PEER, "t", timestamp_ms, now_ms=NOW_MS, known=LIMITS, on_kafka_4=LIMITS)
+def explained(timestamp_ms, policy, **more):
+    return explain(policy, PEER, "t", timestamp_ms, now_ms=NOW_MS, known=LIMITS, on_kafka_4=LIMITS, **more)
+
+
+def test_bit_6_of_the_batch_is_told_of():
+    assert "bit 6" in explained(NOW_MS, Policy(), has_bit_6=True).rejection.detail
+    assert explained(NOW_MS, Policy()).rejection is None
 
 
 @pytest.mark.parametrize(

@@ -102,9 +102,13 @@ def test_one_topic_is_enforced_beside_another_in_audit():
     )
 
 
-def test_the_candidate_rejects_nothing_and_is_counted():
+BACKFILL = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
+
+
+@pytest.mark.parametrize("waivers", [(), (BACKFILL,)], ids=["no waiver", "a waiver that is not needed"])
+def test_the_candidate_rejects_nothing_and_is_counted(waivers):
     loose = replace(LIMITS, after_max_ms=DAY_MS)
-    policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)))
+    policy = Policy(candidate=RuleSettings(after=TimeLimit(HOUR_MS)), waivers=waivers)
     facts = {
         "topic": "t",
         "partition": 0,
@@ -119,7 +123,7 @@ def test_the_candidate_rejects_nothing_and_is_counted():
         >> forwarded(ASKED)
         << warned("record_far_ahead", facts=facts)
         >> returned(SAID)
-        << booked("accepted", would_reject=True, rule="candidate", bad_records=1, limits=loose)
+        << booked("accepted", would_reject=True, rule="candidate", bad_records=1, limits=loose, waiver=None)
     )
 
 
@@ -159,10 +163,9 @@ def test_what_is_rejected_by_the_limits_in_force_is_no_news_of_the_candidate():
 
 
 def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
-    waiver = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
     first, second = ASKED, produce({"t": {0: BAD}}, correlation_id=2)
     conversation = (
-        Conversation(view_of(policy=Policy(waivers=(waiver,))))
+        Conversation(view_of(policy=Policy(waivers=(BACKFILL,))))
         >> relayed(first, SAID)
         << booked("accepted", would_reject=True, waiver="backfill", mode=Mode.AUDIT)
     )
@@ -171,9 +174,8 @@ def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
 
 
 def test_under_a_waiver_the_fast_path_forwards_what_needs_none_and_nothing_else_before_or_after_its_end():
-    waiver = Waiver("backfill", Match(), NOW_MS + 1, "data-platform", "OPS-123")
     good = produce({"t": {0: GOOD}})
-    conversation = Conversation(view_of(policy=Policy(waivers=(waiver,))), uses_fast_path=True)
+    conversation = Conversation(view_of(policy=Policy(waivers=(BACKFILL,))), uses_fast_path=True)
     conversation >> relayed(good, SAID) << booked("accepted")
     requests, answers = conversation.session.fast_path.requests, conversation.session.fast_path.answers
     for now_ms in (NOW_MS, NOW_MS + 1):

@@ -418,7 +418,7 @@ def test_with_acks_0_the_good_partitions_go_on_and_the_connection_closes():
         << to_broker(produce({"t": {1: GOOD}}, acks=0))
         << booked("rejected", partition=0)
         << booked("unconfirmed", partition=1)
-        << closed(CloseReason.ACKS_ZERO_REJECTED)
+        << closed(CloseReason.ACKS_ZERO_REJECTED, text="a batch sent with acks=0 was rejected")
     )
 
 

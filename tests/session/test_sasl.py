@@ -53,6 +53,7 @@ from tests.session.logins import (
 )
 from tests.session.messages import (
     API_VERSIONS,
+    FETCH,
     HEARTBEAT,
     METADATA,
     accepted,
@@ -65,7 +66,7 @@ from tests.session.messages import (
 from tests.session.names import ADMINS, BY_BROKERS_ALONE, NAMES
 from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.session.effects import CloseReason, Emit, SaslFailed, SendToBroker, SendToClient
+from tsproxy.session.effects import CloseReason, Emit, NoteOld, SaslFailed, SendToBroker, SendToClient
 from tsproxy.session.sasl_names import bearer_name, plain_name, scram_name
 
 GOOD, BAD = batch([NOW_MS]), batch([0])
@@ -381,22 +382,23 @@ def test_a_token_without_its_length_shows_nothing_of_itself(token):
     assert not [effect for effect in effects if isinstance(effect, SendToClient)]
 
 
-RAW_TOKENS = [b"\x00al\x00pw", b"\x00alice\x00secret", b"\x00a\x00" + SECRET, b"\x7f\xff\x00\x00" + SECRET]
+NOT_BEFORE_A_LOGIN = {
+    b"\x00al\x00pw": "not a request,",
+    b"\x00\x00alice\x00secret": "Produce",
+    b"\x00alice\x00secret": "an unknown API",
+    b"\x00a\x00" + SECRET: "an unknown API",
+    b"\x7f\xff\x00\x00" + SECRET: "an unknown API",
+}
 
 
-@pytest.mark.parametrize("token", RAW_TOKENS)
-def test_a_token_where_a_request_is_due_is_rejected_without_a_number_made_of_it(token):
+@pytest.mark.parametrize(("token", "read_as"), NOT_BEFORE_A_LOGIN.items())
+def test_a_token_where_a_request_is_due_is_rejected_without_a_number_made_of_it(token, read_as):
     """A client that leaves out the handshake: its token reads as API key, version, sizes."""
     session = Session(PEER, locked())
     effects = session.client_bytes(frame(token), NOW_MS)
     shown = re.findall(r"\d+", str([effect for effect in effects if not isinstance(effect, SendToBroker)]))
 
-    assert effects
-    assert effects[-1].text in (
-        "not a request, before authentication",
-        "Produce before authentication",
-        "an unknown API before authentication",
-    )
+    assert effects[-1].text == f"{read_as} before authentication"
     assert shown == []
 
 
@@ -429,7 +431,10 @@ LOGINS = [(name, v) for name in EXCHANGES for v in (RAW, 0, 1, 2) if (name, v) !
 def test_an_accepted_peer_is_judged_under_its_name(name, version):
     is_named = name in ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER")
     session = logged_in(EXCHANGES[name], version).session
-    assert principal_of(session) == ("User:alice" if is_named else None)
+    principal = "User:alice" if is_named else None
+    assert principal_of(session) == principal
+    noted = session.client_bytes(request(FETCH, 3, body=bytes(60)), NOW_MS)  # a version that Kafka 4 lacks
+    assert [note.request.peer.principal for note in noted if isinstance(note, NoteOld)] == [principal]
 
 
 FORGED = initial(ADMINS), INVALID_TOKEN
