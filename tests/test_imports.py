@@ -3,7 +3,9 @@ anywhere."""
 
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 
+import grimp
 import pytest
 
 HEAVY = {
@@ -47,3 +49,10 @@ def test_reports_load_no_part_of_the_proxy_but_its_decision_log():
     )
     loaded = subprocess.check_output([sys.executable, "-I", "-c", program], text=True).split()
     assert set(loaded) <= {"tsproxy.decisions", "tsproxy.model"}
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports for the types alone count, too."""
+    graph = grimp.build_graph("tsproxy", "spark_reports", cache_dir=None)
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imported).prepare()  # CycleError has the circle

@@ -4,8 +4,9 @@ from typing import Final
 
 from spark_reports.render.parts import Content, Meter, Paragraph, Parts, Table, Text, more
 from spark_reports.report import words
+from spark_reports.report.groups import KAFKA_4_AFTER_MS
 from spark_reports.report.shape import Change, Report, WhatIf
-from spark_reports.report.what_if import KAFKA_4_AFTER_MS, in_short
+from spark_reports.report.what_if import in_short
 
 _NO_TIMESTAMP: Final = Paragraph("No record carried a timestamp.", "none")
 

@@ -16,6 +16,8 @@ CLIENT: Final = ("client_id", "principal")
 REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
 RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.UNCONFIRMED)
 """The verdicts of batches that their producers may send again."""
+KAFKA_4_AFTER_MS: Final = 3_600_000
+"""Kafka 4's own default of message.timestamp.after.max.ms (KIP-1030)."""
 
 
 _Row = TypeVar("_Row")

@@ -14,8 +14,7 @@ from pyarrow import compute as pc
 
 from spark_reports.log.grouping import Grouping, How, Measure, Rows
 from spark_reports.report import groups
-from spark_reports.report.groups import CLIENT
-from spark_reports.report.what_if import KAFKA_4_AFTER_MS
+from spark_reports.report.groups import CLIENT, KAFKA_4_AFTER_MS
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE, TOPIC_LIMITS
 from tsproxy.model.verdict import Reason, UnitGuess

@@ -20,9 +20,6 @@ from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket_bounds_ms
 if TYPE_CHECKING:
     from spark_reports.report.table_source import TableSource
 
-KAFKA_4_AFTER_MS: Final = 3_600_000
-"""Kafka 4's own default of message.timestamp.after.max.ms (KIP-1030)."""
-
 SIDES: Final = ("ahead", "behind")
 
 LEFT_OUT: Final = "left_out"
