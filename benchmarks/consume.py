@@ -17,7 +17,7 @@ from benchmarks.broker import broker, in_front_of
 from benchmarks.frames import Shape
 from benchmarks.loads import Load
 from benchmarks.processes import Program, ProgramError
-from benchmarks.proxies import AGAIN, HAPROXY, TSPROXY, Proxy
+from benchmarks.proxies import HAPROXY, TSPROXY, Proxy
 from benchmarks.relay import Comparison, compare
 from benchmarks.rounds import in_rounds, ratio, spread
 from benchmarks.sections import Section
@@ -27,8 +27,7 @@ from tsproxy.testing.kafka_cluster import DEFAULT_VERSION
 CONSUMERS: Final = 8
 
 _ANSWER_BYTES: Final = (16_000, 1_000_000)
-_PROXIES: Final = (HAPROXY, AGAIN, TSPROXY)
-_TCP: Final = (HAPROXY, AGAIN)
+_PROXIES: Final = (HAPROXY, TSPROXY)
 _NO_PROXY: Final = "no proxy"
 _TOPIC: Final = "read"
 _RECORDS_A_SECOND: Final = 20_000
@@ -78,7 +77,7 @@ def consume(bench: Bench) -> Section:
     for is_tls in (False, True):
         for size in _ANSWER_BYTES:
             load = Load(Shape(size, is_fetch=True), CONSUMERS, 1, is_tls=is_tls)
-            lines.append((_name(load.shape, "sink", is_tls), compare(bench, load, bench.few_proxies())))
+            lines.append((_name(load.shape, "sink", is_tls), compare(bench, load, proxies)))
     try:
         lines += _with_a_broker(bench, proxies)
     except MissingError as error:
@@ -125,7 +124,7 @@ def _with_a_broker(bench: Bench, proxies: Sequence[Proxy]) -> list[tuple[str, Co
     """The rows of real consumers. The topic is filled once, without a proxy."""
     records = bench.effort.requests or int(_RECORDS_A_SECOND * bench.effort.seconds)
     lines = []
-    with broker(bench, [proxy.name for proxy in _TCP]) as kafka:
+    with broker(bench, [HAPROXY.name]) as kafka:
         kafka.create_topic(_TOPIC, CONSUMERS)
         with _consumers(bench, direct(kafka.port), records, _ANSWER_BYTES[0], fills=True) as filler:
             run(direct(kafka.port), filler, "go")

@@ -14,7 +14,7 @@ from typing import Final
 from benchmarks.bench import Bench, Running, direct
 from benchmarks.broker import broker, in_front_of
 from benchmarks.processes import ProgramError
-from benchmarks.proxies import AGAIN, HAPROXY, PEERS, TSPROXY, Proxy, tsproxy
+from benchmarks.proxies import HAPROXY, PEERS, TSPROXY, Proxy, tsproxy
 from benchmarks.rounds import in_rounds, ratio, spread
 from benchmarks.sections import Section
 from tsproxy.testing.java import java_command
@@ -24,7 +24,6 @@ RATE: Final = 5_000
 """Records a second that every contender can carry."""
 
 _WORKERS: Final = Proxy("tsproxy, 4 workers", tsproxy("--loop", "uvloop", "--workers", "4"))
-_TCP: Final = (HAPROXY, AGAIN)
 _NO_PROXY: Final = "no proxy"
 _PARTITIONS: Final = 4
 _TOPIC: Final = "written"
@@ -92,11 +91,10 @@ def read_performance(output: str) -> Sent:
 
 def end_to_end(bench: Bench) -> Section:
     """Latency and CPU at a fixed rate."""
-    contenders = [proxy for proxy in bench.proxies if proxy in (*_TCP, TSPROXY) or proxy.name in PEERS]
+    contenders = [proxy for proxy in bench.proxies if proxy in (HAPROXY, TSPROXY) or proxy.name in PEERS]
     if TSPROXY in contenders:
         contenders.append(_WORKERS)
-    tcp = [proxy.name for proxy in contenders if proxy in _TCP]
-    with broker(bench, tcp, shares_cpus=True) as kafka, ExitStack() as stack:
+    with broker(bench, [HAPROXY.name], shares_cpus=True) as kafka, ExitStack() as stack:
         kafka.create_topic(_TOPIC, _PARTITIONS)
         targets = {
             proxy.name: stack.enter_context(in_front_of(bench, kafka, proxy, shares_cpus=True))

@@ -78,12 +78,10 @@ def test_what_a_request_and_a_mb_cost_is_measured(bench: Bench) -> None:
 
 @pytest.mark.full_only("starts six proxies; a measurement with two runs above")
 def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
-    """Requests that the candidate would reject are answered as all others are, or the load would fail."""
     policy = next(each for each in MEASUREMENTS if each.name == "policy")
     assert [row[0] for row in policy.measure(bench).rows] == [
         "a candidate that all lies within",
         "1,000 rules against 10",
-        "a candidate that would reject everything",
     ]
 
 
@@ -92,7 +90,7 @@ def test_what_a_policy_costs_is_measured(bench: Bench) -> None:
 def test_what_a_start_more_topics_and_more_workers_cost_is_measured(place: Workshop, name: str) -> None:
     bench = Bench(place, QUICK)
     section = next(each for each in MEASUREMENTS if each.name == name).measure(bench)
-    assert len(section.rows) >= 3
+    assert len(section.rows) >= 2
     assert all(len(row) == len(section.head) for row in section.rows)
 
 
