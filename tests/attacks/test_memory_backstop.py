@@ -16,7 +16,6 @@ from tests.proxy.world import until
 from tests.session.messages import accepted, produce, produced
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
-from tsproxy.proxy.limits.memory_guard import GRANTED_PART
 from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = [
@@ -88,9 +87,8 @@ async def test_the_process_stays_below_its_limit_and_a_good_client_goes_on(tmp_p
             task.cancel()
         for end in (*ends, writer):
             end.close()
-    # If closing connections frees nothing for a second, as on a busy machine, clients are read again, and
-    # memory grows by some MiB. The default limit leaves room for that. Without one it exceeds 200 MiB.
-    assert LIMIT_MIB * 0.8 < max(used_mib) < LIMIT_MIB / GRANTED_PART
+    # Memory is read eight times a second, so it may be over for a moment. Without a limit it exceeds 300 MiB.
+    assert LIMIT_MIB * 0.8 < max(used_mib) < LIMIT_MIB * 1.05
     assert max(waits_s) < 30
     assert "memory_nearly_full" in events(proxy)
 

@@ -70,6 +70,10 @@ READINGS = {
         [187] * 5,
         [PAUSED] * 4 + [replace(PAUSED, closes=True)],
     ),
+    "connections that free a little each are closed one after the other": (
+        [198 - number / 8 for number in range(30)],
+        [CLOSES] * 30,
+    ),
     "after ten in vain clients are served": ([195] * 14, [CLOSES] * 11 + [IN_VAIN] * 3),
     "closing is tried again when it grows": (
         [195] * 12 + [198, 197],
@@ -84,7 +88,7 @@ def test_each_reading_has_its_decision(readings):
     """100 of 200 MiB are the process's own."""
     used_mib, decisions = READINGS[readings]
     overload = Overload(200 * MIB, 100 * MIB)
-    assert [overload.decide(used * MIB) for used in used_mib] == decisions
+    assert [overload.decide(int(used * MIB)) for used in used_mib] == decisions
 
 
 def test_a_limit_that_leaves_no_room_keeps_no_client_away():

@@ -20,7 +20,7 @@ PATIENCE: Final = 3
 """After so many readings in vain, a connection is closed at the second mark as well: good clients wait."""
 MOST_IN_VAIN: Final = 10
 AN_EFFECT_BYTES: Final = 256 << 10
-"""A reading is not in vain if it is lower than the one before by so much."""
+"""A reading is not in vain if it is lower by so much than the last one that was not, or the highest since."""
 TRIED_AGAIN: Final = 0.03
 """Closing is tried again when memory has grown by this part of the room since it was in vain."""
 
@@ -60,8 +60,10 @@ class Overload:
             self._in_vain, self._given_up_at = 0, None
         if mark < 2:  # clients are read below the second one
             return Decision(mark)
-        has_fallen, self._before = used_bytes <= self._before - AN_EFFECT_BYTES, used_bytes
-        self._in_vain = 0 if has_fallen else self._in_vain + 1
+        self._before = max(self._before, used_bytes)
+        self._in_vain += 1
+        if used_bytes <= self._before - AN_EFFECT_BYTES:
+            self._before, self._in_vain = used_bytes, 0
         if self._in_vain > MOST_IN_VAIN:
             self._given_up_at = used_bytes
             return Decision(mark, gave_up=True)
