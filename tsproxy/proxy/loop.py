@@ -1,21 +1,28 @@
-"""Chooses the event loop: uvloop if it is installed, else asyncio's own, with threads that look up names.
+"""Chooses the event loop: uvloop if it is installed, else asyncio's own, with threads that the end of the
+process does not wait for.
 
-A resolver may try silent name servers for a minute, for each client that connects. uvloop's own threads for
-names drop no look-up that nobody waits for any more, and at its end uvloop waits for all of them. asyncio's
-loop looks up names in the threads that also write the last lines of the decision log.
+A file system without its server keeps a thread that reads a file for as long as it likes, and Python joins
+the threads of a loop before it exits. A resolver may try silent name servers for a minute, for each client
+that connects, and uvloop drops no look-up that nobody waits for any more.
 """
 
 import asyncio
 import socket
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor
 from enum import StrEnum
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar, TypeVarTuple
 
 from tsproxy.proxy.daemon_threads import DaemonThreads, Queued
 
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
 LOOK_UPS: Final = 8
 """How many names are looked up at a time."""
+THREADS: Final = 16
+"""How many calls of `asyncio.to_thread` run at a time."""
 
 
 class LoopName(StrEnum):
@@ -26,7 +33,7 @@ class LoopName(StrEnum):
 
 def run(name: LoopName, main: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run `main` to its end. Raises ImportError if uvloop is configured and not installed."""
-    with asyncio.Runner(loop_factory=type("Loop", (_LooksUpBeside, _kind(name)), {})) as runner:
+    with asyncio.Runner(loop_factory=type("Loop", (_DaemonLoop, _kind(name)), {})) as runner:
         runner.run(main())
 
 
@@ -42,12 +49,19 @@ def _kind(name: LoopName) -> type[asyncio.AbstractEventLoop]:
     return uvloop.Loop
 
 
-class _LooksUpBeside(asyncio.AbstractEventLoop):
-    """A loop that drops a look-up when its caller has given up, and does not wait for one at its end."""
+class _DaemonLoop(asyncio.AbstractEventLoop):
+    """A loop that does not wait for its threads, and drops a look-up when its caller has given up."""
 
     def __init__(self) -> None:
         super().__init__()
         self._names = DaemonThreads(LOOK_UPS, "names")
+        self._threads = DaemonThreads(THREADS, "beside")
+
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        """In a daemon thread if no executor is named. Loops accept no such threads as their default."""
+        return super().run_in_executor(executor or self._threads, func, *args)
 
     async def getaddrinfo(
         self,
