@@ -13,9 +13,10 @@ from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import period_text
-from spark_reports.render import markdown
 from spark_reports.report.files import to_json
+from spark_reports.report.headline import bad_and_good
 from spark_reports.report.shape import Report
+from spark_reports.report.words import days
 
 _EXAMPLES: Final = """examples:
   spark_reports daily --input s3a://lake/tsproxy --store s3a://lake
@@ -51,7 +52,9 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_master(parser)
     arguments.add_quiet(parser)
     arguments.add_replace(parser, "table", "rollup")
-    parser.add_argument("--json", action="store_true", help="print report.json instead of report.md")
+    parser.add_argument(
+        "--json", action="store_true", help="print report.json instead of what the report says first"
+    )
     parser.set_defaults(run=run)
 
 
@@ -73,12 +76,12 @@ def run(options: argparse.Namespace) -> int:
     publication.check()
     report = _make(options, publication, first, last)
     if not options.quiet:
-        sys.stdout.write(to_json(report) if options.json else markdown.render(report))
+        sys.stdout.write(to_json(report) if options.json else _first(report))
         sys.stdout.flush()
         if not options.json:
             folder_name = publication.output.rstrip("/")
             written = ", ".join(f"{folder_name}/report.{name}" for name in publication.formats)
-            sys.stdout.write(f"\nWritten: {written}\n")
+            sys.stdout.write(f"Written: {written}\n")
     return daily_run.ended(report, options.fail_on)
 
 
@@ -98,6 +101,13 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
         raise UsageError(
             "--store reads the log itself and prints a line for each day: leave --json and --input-format out"
         )
+
+
+def _first(report: Report) -> str:
+    """The sentences at the head of the page, for a terminal."""
+    headline = f"{days(report)}: {report['headline']}"
+    others = (bad_and_good(report["totals"]), report["kafka_4"]["sentence"], report["log"]["sentence"])
+    return "".join(f"{text}\n" for text in (headline, *others) if text)
 
 
 def _make(options: argparse.Namespace, publication: Publication, first: date, last: date) -> Report:

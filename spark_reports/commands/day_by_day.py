@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from spark_reports.log.read import Source
     from spark_reports.log.store import Table
 
-FORMATS: Final = ("html", "md", "json", "prom")
+FORMATS: Final = ("html", "json", "prom")
 """The forms of these reports: an alert looks for the one of Prometheus."""
 LEAST_DAYS: Final = 32
 """The least of `--keep`. Runs look for late lines and missed days so far back, and pages link to the days
@@ -53,7 +53,8 @@ before."""
 _TABLE: Final = "lines"
 _UNMADE: Final = "unmade.json"
 _FACTS: Final = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
-_REPORT: Final = re.compile(rf"report\.({'|'.join(ALL_FORMATS)})|{links.PAGES.pattern}")
+_REPORT: Final = re.compile(rf"report\.(md|{'|'.join(ALL_FORMATS)})|{links.PAGES.pattern}")
+"""The files of a report, also of earlier releases."""
 _WORST_FIRST: Final = (FAILED, GATE_TRIPPED)
 
 

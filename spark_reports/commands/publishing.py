@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from spark_reports.report.sums import Process
     from spark_reports.report.table_source import TableSource
 
-_FORMATS: Final = ("html", "md", "json")
+_FORMATS: Final = ("html", "json")
 _PAGE: Final = "report.html"
 _INDEX: Final = "index.html"
 _OWNERS: Final = "owners.toml"
@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         dest="formats",
         type=_formats,
         metavar="LIST",
-        help="of html,md,json,csv,prom; default: html,md,json (with --store: prom, too)",
+        help="of html,json,csv,prom; default: html,json (with --store: prom, too)",
     )
     output.add_argument(
         "--top",

@@ -9,14 +9,13 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.exits import OK, NotAReportError
-from spark_reports.render import html, markdown, prom, sheet
+from spark_reports.render import html, prom, sheet
 from spark_reports.report.files import read_report, to_json, write_text
 from spark_reports.report.shape import Report
 
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
     {
         "html": html.render,
-        "md": markdown.render,
         "json": to_json,
         "csv": sheet.render,
         "prom": prom.render,
@@ -34,7 +33,7 @@ def add(commands: arguments.Commands) -> None:
         commands, "render", "convert a report.json to another format (without Spark)", _EXAMPLE
     )
     parser.add_argument("report", type=Path, metavar="REPORT.json", help="the file to show")
-    parser.add_argument("--format", choices=FORMATS, default="md", help="the form (md)")
+    parser.add_argument("--format", choices=FORMATS, default="html", help="the form (html)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     parser.set_defaults(run=run)
 

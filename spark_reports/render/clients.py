@@ -3,10 +3,11 @@ repaired. The page of the day has those of all, the page of a team its own."""
 
 from collections.abc import Sequence
 
-from spark_reports.render.parts import Below, Bullets, Paragraph, Parts, Section, Table, Text, mistake, more
+from spark_reports.render import parts
 from spark_reports.report import words
 from spark_reports.report.shape import RefusedClient, Repaired, Totals, WouldReject
 from spark_reports.report.shape_for_readers import Team
+from tsproxy.model.markup import Markup
 
 
 def sections(
@@ -17,7 +18,7 @@ def sections(
     rows: int,
     *,
     is_closed: bool = False,
-) -> list[Section]:
+) -> parts.Parts:
     """The sections of all, or of a team. Each is left out without rows."""
     behind, watched = words.far_behind(would_reject)
     records, producers = counts["would_reject_records"], counts["would_reject_producers"]
@@ -25,9 +26,13 @@ def sections(
     far = f"Far behind the clock: {words.many(counts['far_behind_records'], 'record')}"
     rewritten = f"Repaired: {how_many(repaired_records, counts['repaired_producers'])}"
     return [
-        Section("watched", would, _watched(watched[:rows], records, producers), is_closed),
-        Section("behind", far, _behind(behind[:rows], counts["far_behind_records"]), is_closed),
-        Section("repaired", rewritten, _repaired(repaired[:rows], repaired_records), is_closed),
+        parts.section("watched", would, _watched(watched[:rows], records, producers), is_closed=is_closed),
+        parts.section(
+            "behind", far, _behind(behind[:rows], counts["far_behind_records"]), is_closed=is_closed
+        ),
+        parts.section(
+            "repaired", rewritten, _repaired(repaired[:rows], repaired_records), is_closed=is_closed
+        ),
     ]
 
 
@@ -38,58 +43,60 @@ def how_many(records: int, producers: int) -> str:
     return f"{words.many(records, 'record')} of {words.many(producers, 'producer')}"
 
 
-def _watched(shown: Sequence[WouldReject], records: int, producers: int) -> Parts:
+def _watched(shown: Sequence[WouldReject], records: int, producers: int) -> parts.Parts:
     """The records that rules in audit and the candidate limits would have rejected, and a sentence about
     those that are left out of `records` and `producers`."""
     left = records - sum(row["records"] for row in shown)
     others = producers - len({(row["client_id"], row["principal"]) for row in shown})
     of_others = f", {words.many(others, 'more producer')}" if others > 0 else ""
-    return [_would_reject(shown), more(left, "record", f"{of_others}, not listed")] if shown else []
+    return [_would_reject(shown), parts.more(left, "record", f"{of_others}, not listed")] if shown else []
 
 
-def _behind(shown: Sequence[WouldReject], records: int) -> Parts:
+def _behind(shown: Sequence[WouldReject], records: int) -> parts.Parts:
     """Likely mistakes that no rule rejects, and a sentence about the bad records that are left out of
     `records`."""
-    rest = more(records - sum(row["bad_records"] for row in shown), "bad record", ", not listed")
-    return [Paragraph(words.FAR_BEHIND, "soft"), _would_reject(shown), rest] if shown else []
+    rest = parts.more(records - sum(row["bad_records"] for row in shown), "bad record", ", not listed")
+    return [parts.paragraph(words.FAR_BEHIND, "soft"), _would_reject(shown), rest] if shown else []
 
 
-def _would_reject(shown: Sequence[WouldReject]) -> Table:
+def _would_reject(shown: Sequence[WouldReject]) -> Markup | None:
     rows = [
         (
-            Text(words.application(row), "client"),
-            Text(words.short(row["topic"], 60), "name"),
-            (Text(words.rule(row["rule"]), "name"), Below(waiver) if waiver else None),
-            mistake(row["cause"], row["fix"]),
+            parts.text(words.application(row), "client"),
+            parts.text(words.short(row["topic"], 60), "name"),
+            (parts.text(words.rule(row["rule"]), "name"), parts.below(waiver) if waiver else None),
+            parts.mistake(row["cause"], row["fix"]),
             *(row["batches"], row["records"], row["bad_records"]),
         )
         for row, waiver in ((row, words.waiver(row, "waiver ")) for row in shown)
     ]
-    return Table("watched", ("Producer", "Topic", "Rule", "Cause", "#Batches", "#Records", "#Bad"), rows)
+    return parts.table(
+        "watched", ("Producer", "Topic", "Rule", "Cause", "#Batches", "#Records", "#Bad"), rows
+    )
 
 
-def _repaired(shown: Sequence[Repaired], records: int) -> Parts:
+def _repaired(shown: Sequence[Repaired], records: int) -> parts.Parts:
     """Clients of which a rule corrects the timestamps, and a sentence about those that are left out of
     `records`. Their owners should do so at the producer."""
     rows = [
         (
-            Text(words.application(row), "client"),
-            Text(words.rule(row["rule"]), "name"),
-            mistake(row["cause"], row["fix"]),
+            parts.text(words.application(row), "client"),
+            parts.text(words.rule(row["rule"]), "name"),
+            parts.mistake(row["cause"], row["fix"]),
             row["first_ts"][11:16],
             *(row["topics"], row["records"], row["bad_records"]),
         )
         for row in shown
     ]
     heads = ("Producer", "Rule", "Cause", "Since", "#Topics", "#Records", "#Rewritten")
-    rest = more(records - sum(row["records"] for row in shown), "record", ", not listed")
-    return [Table("watched", heads, rows), rest] if shown else []
+    rest = parts.more(records - sum(row["records"] for row in shown), "record", ", not listed")
+    return [parts.table("watched", heads, rows), rest] if shown else []
 
 
-def refused_by_kafka_4(clients: Sequence[RefusedClient], rows: int) -> Parts:
+def refused_by_kafka_4(clients: Sequence[RefusedClient], rows: int) -> parts.Parts:
     """The clients that Kafka 4 refuses, whatever their records are."""
     if not clients:
         return []
     text = "Kafka 4 does not take these versions of the protocol (KIP-896): update the client's library."
-    uses = Bullets([words.old_use(row) for row in clients[:rows]])
-    return [Paragraph(text, "soft"), uses, more(len(clients) - rows)]
+    uses = parts.bullets([words.old_use(row) for row in clients[:rows]])
+    return [parts.paragraph(text, "soft"), uses, parts.more(len(clients) - rows)]

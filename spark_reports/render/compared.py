@@ -2,20 +2,20 @@
 
 from typing import Final
 
-from spark_reports.render.parts import Content, Meter, Paragraph, Parts, Table, Text, more
+from spark_reports.render import drawings, parts
 from spark_reports.report import words
 from spark_reports.report.groups import KAFKA_4_AFTER_MS
 from spark_reports.report.shape import Change, Report, WhatIf
 from spark_reports.report.what_if import in_short
 
-_NO_TIMESTAMP: Final = Paragraph("No record carried a timestamp.", "none")
+_NO_TIMESTAMP: Final = parts.paragraph("No record carried a timestamp.", "none")
 
 
-def what_if(report: Report) -> Parts:
+def what_if(report: Report) -> parts.Parts:
     """The records that each limit would reject on each side, among all records."""
     counts = report["what_if"]
     whole = counts["records"]
-    left_out = [Paragraph(text, "soft note") for text in words.left_out(counts["records_left_out"])]
+    left_out = [parts.paragraph(text, "soft note") for text in words.left_out(counts["records_left_out"])]
     if not whole or not counts["ahead"] or not counts["behind"]:
         return [_NO_TIMESTAMP, *left_out]
     text = (
@@ -28,7 +28,7 @@ def what_if(report: Report) -> Parts:
         for limit_ms, ahead, behind in in_short(counts)
     ]
     heads = ("Limit", "Rejected as farther ahead", "Rejected as farther behind")
-    return [*left_out, Paragraph(text, "soft note"), Table("whatif", heads, rows)]
+    return [*left_out, parts.paragraph(text, "soft note"), parts.table("whatif", heads, rows)]
 
 
 def what_if_title(report: Report) -> str:
@@ -49,37 +49,40 @@ def _beyond_all(counts: WhatIf) -> str:
     return f" No limit helps with {' and '.join(beyond)}: look at the unit and the clock." if beyond else ""
 
 
-def _limit(limit_ms: int) -> Content:
+def _limit(limit_ms: int) -> parts.Content:
     name = words.duration(limit_ms)
     if limit_ms != KAFKA_4_AFTER_MS:
         return name
-    return Text(name, "b"), Text(" Kafka 4's default, ahead", "soft")
+    return parts.text(name, "b"), parts.text(" Kafka 4's default, ahead", "soft")
 
 
-def _part(records: int, whole: int) -> Content:
+def _part(records: int, whole: int) -> parts.Content:
     """`1,200 (4.0%)` with a bar; `none`."""
     if not records:
-        return Text("none", "soft")
-    return f"{words.count(records)} ({words.share(records, whole)})", Meter(records, whole)
+        return parts.text("none", "soft")
+    return f"{words.count(records)} ({words.share(records, whole)})", drawings.meter(records, whole)
 
 
-def trend(report: Report, rows: int) -> Parts:
+def trend(report: Report, rows: int) -> parts.Parts:
     """The clients that changed; nothing if no day before is known."""
     known = report["trend"]
     if known is None:
         return []
     changes = [
         (
-            Text(words.short(words.client(change["client_id"])), "client"),
+            parts.text(words.short(words.client(change["client_id"])), "client"),
             words.change(known, change["kind"]),
             f"{words.count(change['rejected_records'])} of {words.count(change['records'])}",
             _before(change),
         )
         for change in known["changes"]
     ]
-    nobody = Paragraph("Nobody: the same producers, rejected as often as before.", "none")
+    nobody = parts.paragraph("Nobody: the same producers, rejected as often as before.", "none")
     heads = ("Producer", "Change", "#Rejected that day", "#In the days before")
-    return [Table("changes", heads, changes[:rows]) if changes else nobody, more(len(changes) - rows)]
+    return [
+        parts.table("changes", heads, changes[:rows]) if changes else nobody,
+        parts.more(len(changes) - rows),
+    ]
 
 
 def _before(change: Change) -> str:

@@ -4,11 +4,12 @@ from datetime import date
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import clients, compared, lists, parts, producers, worst
+from spark_reports.render import clients, compared, drawings, lists, parts, producers, worst
 from spark_reports.report import history, links, missing, words
 from spark_reports.report.causes import KINDS
 from spark_reports.report.headline import bad_and_good, notes, sent_again_records
 from spark_reports.report.shape import Report
+from tsproxy.model.markup import Markup
 
 _TEXT_CHARS: Final = 2_000
 _PROOFS: Final = {
@@ -30,12 +31,12 @@ _LABELS: Final = ("00", "06", "12", "18", "24")
 def page(report: Report, rows: int) -> parts.Page:
     """The page with at most `rows` rows of each table."""
     first = [text for text in (bad_and_good(report["totals"]), report["kafka_4"]["sentence"]) if text]
-    unfinished = parts.Paragraph("The day is not over: numbers so far.", "soft")
+    unfinished = parts.paragraph("The day is not over: numbers so far.", "soft")
     return of_report(
         report,
         report["headline"],
         [
-            *[parts.Paragraph(words.short(text, _TEXT_CHARS)) for text in first],
+            *[parts.paragraph(words.short(text, _TEXT_CHARS)) for text in first],
             None if report["is_over"] else unfinished,
             _proof(report),
         ],
@@ -45,7 +46,7 @@ def page(report: Report, rows: int) -> parts.Page:
 
 
 def of_report(
-    report: Report, headline: str, head: parts.Parts, sections: parts.Parts, nav: parts.Links | None
+    report: Report, headline: str, head: parts.Parts, sections: parts.Parts, nav: Markup | None
 ) -> parts.Page:
     """A page of this report: its day, or a part of it."""
     days, headline = _days(report), words.short(headline, _TEXT_CHARS)
@@ -64,13 +65,13 @@ def _sections(report: Report, rows: int) -> parts.Parts:
     known = sum(1 for producer in report["producers"] if producer["known"])
     pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
     return [
-        parts.Section("talk", "Whom to talk to", worst.first(report, rows), has_head=False),
-        parts.Group("", pictures, "pictures") if pictures else None,
+        parts.section("talk", "Whom to talk to", worst.first(report, rows), has_head=False),
+        parts.group("", pictures, "pictures") if pictures else None,
         _balance(report),
-        parts.Section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
+        parts.section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
         worst.owners(report, rows),
-        parts.Section("days", "The worst producers, day by day", worst.strips(report, rows)),
-        _closed("notes", "About these numbers", [parts.Paragraph(text) for text in told]),
+        parts.section("days", "The worst producers, day by day", worst.strips(report, rows)),
+        _closed("notes", "About these numbers", [parts.paragraph(text) for text in told]),
         _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
         _closed("whatif", compared.what_if_title(report), compared.what_if(report)),
         *clients.sections(
@@ -99,25 +100,25 @@ def _sections(report: Report, rows: int) -> parts.Parts:
             f"The log behind this report: {words.many(report['log']['lines'], 'line')}",
             lists.log_quality(report),
         ),
-        parts.Section(
+        parts.section(
             "known", f"Known, and worked at: {words.many(known, 'producer')}", worst.known(report, rows)
         ),
     ]
 
 
-def _closed(name: str, title: str, content: parts.Parts) -> parts.Section:
-    return parts.Section(name, title, content, is_closed=True)
+def _closed(name: str, title: str, content: parts.Parts) -> Markup | None:
+    return parts.section(name, title, content, is_closed=True)
 
 
-def _proof(report: Report) -> parts.Proof:
+def _proof(report: Report) -> Markup:
     sentences: parts.Parts = [
-        parts.Paragraph(words.short(report["log"]["sentence"], _TEXT_CHARS)),
-        parts.Bullets(missing.sentences(report["log"], _MISSING_SHOWN), "missing soft"),
+        parts.paragraph(words.short(report["log"]["sentence"], _TEXT_CHARS)),
+        parts.bullets(missing.sentences(report["log"], _MISSING_SHOWN), "missing soft"),
     ]
-    return parts.Proof(*_PROOFS[missing.state(report["log"])], sentences)
+    return parts.proof(*_PROOFS[missing.state(report["log"])], sentences)
 
 
-def _by_hour(report: Report) -> parts.Hours | None:
+def _by_hour(report: Report) -> Markup | None:
     """Rejected records by hour and cause; None without rejections."""
     rows = report["cause_hours"]
     sums = [sum(hour) for hour in zip(*(row["rejected_records"] for row in rows), strict=True)]
@@ -127,14 +128,14 @@ def _by_hour(report: Report) -> parts.Hours | None:
     busiest = words.moment(report, f"{report['hours'][sums.index(most)]}:00")
     is_one_day = report["first_day"] == report["last_day"]
     kinds = [row["kind"] if row["kind"] in KINDS else "others" for row in rows]
-    return parts.Hours(
+    return drawings.hours(
         f"Rejected by hour: most at {busiest}, {words.count(most)}",
         [(kind, KINDS[kind], row["rejected_records"]) for kind, row in zip(kinds, rows, strict=True)],
         _LABELS if is_one_day else (report["first_day"], report["last_day"]),
     )
 
 
-def _week(report: Report) -> parts.Days | None:
+def _week(report: Report) -> Markup | None:
     """The share of rejected records of each of eight days, on a scale of their own; None without a rollup."""
     past = report["history"]
     if past is None:
@@ -149,10 +150,10 @@ def _week(report: Report) -> parts.Days | None:
         )
         for day in past["days"]
     ]
-    return parts.Days(f"Rejected by day: {_DIRECTIONS.get(past['direction'], 'not compared')}", bars)
+    return drawings.days(f"Rejected by day: {_DIRECTIONS.get(past['direction'], 'not compared')}", bars)
 
 
-def _balance(report: Report) -> parts.Balance:
+def _balance(report: Report) -> Markup:
     """The outcomes of checked records, whose sum they are."""
     totals = report["totals"]
     outcomes = [
@@ -164,14 +165,14 @@ def _balance(report: Report) -> parts.Balance:
     ]
     again = words.many(sent_again_records(totals), "record")
     note = f"Not counted: {again} that failed with an error that most producers retry."
-    return parts.Balance(
+    return drawings.balance(
         totals["records_judged"],
         [outcome for outcome in outcomes if outcome[0]],
         note if sent_again_records(totals) else "",
     )
 
 
-def neighbours(report: Report) -> parts.Links | None:
+def neighbours(report: Report) -> Markup | None:
     """Links to the report of the day before, to that of the day after, and to all days; None without any."""
     known = report["links"]
     if known is None:
@@ -181,8 +182,8 @@ def neighbours(report: Report) -> parts.Links | None:
         ("Day after", known["day_after"]),
         ("All days", known["index"]),
     )
-    shown = [parts.Text(name, link=links.relative(link)) for name, link in named if links.relative(link)]
-    return parts.Links("Other reports", shown) if shown else None
+    shown = [parts.text(name, link=links.relative(link)) for name, link in named if links.relative(link)]
+    return parts.links("Other reports", shown) if shown else None
 
 
 def _foot(report: Report) -> parts.Content:
@@ -192,9 +193,9 @@ def _foot(report: Report) -> parts.Content:
     exact, sheet = (links.relative(known[key]) if known else None for key in ("json", "csv"))
     return (
         f"Made {made[:10]} {made[11:16]} UTC. Exact numbers of everything shown: ",
-        parts.Text(exact, link=exact) if exact else "report.json",
+        parts.text(exact, link=exact) if exact else "report.json",
         ". ",
-        ("For a spreadsheet: ", parts.Text("report.csv", link=sheet), ".") if sheet else None,
+        ("For a spreadsheet: ", parts.text("report.csv", link=sheet), ".") if sheet else None,
     )
 
 

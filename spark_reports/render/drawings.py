@@ -4,7 +4,6 @@ print palettes apply. The bars have no letters in them, so one drawing suits eve
 from collections.abc import Sequence
 from typing import Final
 
-from spark_reports.render.parts import Balance, Days, Hours, Meter, Spark
 from spark_reports.report import words
 from tsproxy.model.markup import Markup, element
 
@@ -18,21 +17,24 @@ def _px(number: float) -> str:
     return f"{number:.1f}".rstrip("0").rstrip(".")
 
 
-def meter(drawn: Meter) -> Markup:
-    width = min(100.0, max(0.5, 100 * drawn.part / (drawn.whole or 1)))
+def meter(part: float, whole: float) -> Markup:
+    """A bar beside a number: its part of a whole."""
+    width = min(100.0, max(0.5, 100 * part / (whole or 1)))
     bar = element("span", style=f"width:{width:.1f}%")
     return element("span", bar, class_="meter")
 
 
-def sparkline(drawn: Spark) -> Markup:
-    most = drawn.most or max([1, *drawn.values])
+def spark(values: Sequence[int], label: str, most: int = 0) -> Markup:
+    """A small bar for each hour or day. `label` describes it in words. `most`: the value of a whole bar, if
+    several have one scale; 0 for a scale of its own."""
+    most = most or max([1, *values])
     height, step = 26, 4
-    rises = {n: _px(max(1.5, height * value / most)) for n, value in enumerate(drawn.values) if value}
+    rises = {n: _px(max(1.5, height * value / most)) for n, value in enumerate(values) if value}
     bars = "".join(f"M{n * step} {height}v-{rise}h3v{rise}z" for n, rise in rises.items())
-    width = step * len(drawn.values)
+    width = step * len(values)
     return element(
         "svg",
-        element("title", drawn.label),
+        element("title", label),
         element("path", d=f"M0 {height + 0.5}h{width}", class_="base"),
         element("path", d=bars, class_="rejected") if bars else None,
         class_="spark",
@@ -44,25 +46,26 @@ def sparkline(drawn: Spark) -> Markup:
     )
 
 
-def hours(drawn: Hours) -> Markup:
-    width = _STEP * len(drawn.series[0][2])
+def hours(title: str, series: Sequence[tuple[str, str, Sequence[int]]], labels: Sequence[str]) -> Markup:
+    """A bar for each hour, stacked by kind. `series`: (look, words, a number for each hour)."""
+    width = _STEP * len(series[0][2])
     return element(
         "section",
-        element("h2", drawn.title, id="day"),
+        element("h2", title, id="day"),
         element(
             "svg",
-            element("title", f"{drawn.title}. Hours are UTC."),
-            *_stacked(drawn.series),
+            element("title", f"{title}. Hours are UTC."),
+            *_stacked(series),
             element("path", d=f"M0 {_HEIGHT}h{width}", class_="base"),
             class_="by-hour",
             viewBox=f"0 0 {width} {_HEIGHT}",
             preserveAspectRatio="none",
             role="img",
         ),
-        element("p", *[element("span", label) for label in drawn.labels], class_="scale soft"),
+        element("p", *[element("span", label) for label in labels], class_="scale soft"),
         element(
             "p",
-            *[element("span", element("i", class_=look), text) for look, text, _ in drawn.series],
+            *[element("span", element("i", class_=look), text) for look, text, _ in series],
             class_="legend soft",
         ),
         aria_labelledby="day",
@@ -86,11 +89,12 @@ def _stacked(series: Sequence[tuple[str, str, Sequence[int]]]) -> list[Markup]:
     return paths
 
 
-def days(drawn: Days) -> Markup:
+def days(title: str, bars: Sequence[tuple[str, str, float, str | None]]) -> Markup:
+    """A bar for each day: (day, number, height from 0 to 1, why it is pale: None if it is not)."""
     return element(
         "section",
-        element("h2", drawn.title, id="week"),
-        element("ol", *[_day(*bar) for bar in drawn.bars], class_="week"),
+        element("h2", title, id="week"),
+        element("ol", *[_day(*bar) for bar in bars], class_="week"),
         aria_labelledby="week",
     )
 
@@ -106,28 +110,25 @@ def _day(day: str, number: str, height: float, why: str | None) -> Markup:
     )
 
 
-def balance(drawn: Balance) -> Markup:
-    """A bar, and the sum in words."""
-    bar = [
-        element("span", class_=look, style=f"flex-grow:{number / drawn.whole:.5f}")
-        for number, _, look in drawn.parts
-    ]
+def balance(whole: int, parts: Sequence[tuple[int, str, str]], note: str) -> Markup:
+    """A number as the sum of its parts, drawn and in words: (number, words, look)."""
+    bar = [element("span", class_=look, style=f"flex-grow:{number / whole:.5f}") for number, _, look in parts]
     legend = [
         element(
             "li",
             element("i", class_=look),
             element("b", words.count(number)),
             f" {text} ",
-            element("span", words.share(number, drawn.whole), class_="soft"),
+            element("span", words.share(number, whole), class_="soft"),
         )
-        for number, text, look in drawn.parts
+        for number, text, look in parts
     ]
     return element(
         "section",
-        element("p", element("b", words.count(drawn.whole)), " records checked =", class_="judged"),
+        element("p", element("b", words.count(whole)), " records checked =", class_="judged"),
         element("div", *bar, class_="bar", role="presentation"),
         element("ul", *legend, class_="legend"),
-        element("p", drawn.note, class_="soft") if drawn.note else None,
+        element("p", note, class_="soft") if note else None,
         class_="balance",
         aria_label="How the records ended",
     )

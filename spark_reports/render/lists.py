@@ -7,6 +7,7 @@ from spark_reports.render import parts, places
 from spark_reports.render.producers import tag
 from spark_reports.report import words
 from spark_reports.report.shape import InForce, ReasonRow, Report, Topic
+from tsproxy.model.markup import Markup
 from tsproxy.model.outcome import VerdictName
 
 _STARTS_SHOWN: Final = 10
@@ -15,7 +16,7 @@ _SIDES: Final = {"behind": "Oldest allowed", "ahead": "Newest allowed"}
 """The limit of each side, as it is called in a report."""
 
 
-def open_ends(report: Report) -> parts.Section:
+def open_ends(report: Report) -> Markup | None:
     """The errors after which nobody knows the outcome: those of unconfirmed batches, then those of batches
     that were sent again."""
     final = [row for row in report["reasons"] if row["is_final"]]
@@ -26,10 +27,10 @@ def open_ends(report: Report) -> parts.Section:
         _explained("Sent again by the producer", words.SENT_AGAIN, again),
     ]
     records = words.many(sum(row["records"] for row in [*open_, *again]), "record")
-    return parts.Section("reasons", f"Unconfirmed, or sent again: {records}", content, is_closed=True)
+    return parts.section("reasons", f"Unconfirmed, or sent again: {records}", content, is_closed=True)
 
 
-def _explained(title: str, text: str, rows: Sequence[ReasonRow]) -> parts.Group | None:
+def _explained(title: str, text: str, rows: Sequence[ReasonRow]) -> Markup | None:
     if not rows:
         return None
     heads = ("Answer", "Cause", "#Producers", "#Batches", "#Records")
@@ -41,7 +42,7 @@ def _explained(title: str, text: str, rows: Sequence[ReasonRow]) -> parts.Group 
         )
         for row in rows
     ]
-    return parts.Group(title, [parts.Paragraph(text, "soft"), parts.Table("reasons", heads, cells)])
+    return parts.group(title, [parts.paragraph(text, "soft"), parts.table("reasons", heads, cells)])
 
 
 def topics(report: Report, rows: int) -> parts.Parts:
@@ -52,10 +53,8 @@ def topics(report: Report, rows: int) -> parts.Parts:
     limits = words.limits_by_topic(report["limits"])
     lines = [_topic(report, topic, limits.get(topic["topic"], [])) for topic in report["topics"][:rows]]
     return [
-        parts.Paragraph(
-            "Click a topic for its worst producers and for other limits.", "soft note opens", is_of_page=True
-        ),
-        parts.Lines("topics", _TOPIC_HEADS, lines, tells_details=True),
+        parts.paragraph("Click a topic for its worst producers and for other limits.", "soft note opens"),
+        parts.lines("topics", _TOPIC_HEADS, lines),
         parts.more(omitted["count"] + len(rest), "topic", f" with {words.many(records, 'record')}"),
     ]
 
@@ -69,7 +68,7 @@ _TOPIC_HEADS: Final = (
 def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> parts.Line:
     return parts.Line(
         (
-            parts.Text(words.short(topic["topic"], 60), "name"),
+            parts.text(words.short(topic["topic"], 60), "name"),
             ", ".join(limits) or "–",
             topic["records_judged"],
             topic["records_accepted"] + topic["records_repaired"],
@@ -84,7 +83,7 @@ def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> parts.Line:
 
 def _part(records: int, topic: Topic) -> parts.Content:
     share = f" ({words.share(records, topic['records_judged'])})"
-    return records, parts.Text(share, "soft") if records else None
+    return records, parts.text(share, "soft") if records else None
 
 
 def _details(report: Report, topic: Topic) -> parts.Parts:
@@ -97,12 +96,12 @@ def _details(report: Report, topic: Topic) -> parts.Parts:
     ]
     named = f" Rejected most: {', '.join(worst)}." if worst else ""
     return [
-        parts.Paragraph(f"Drift seen: {drift}.{named}"),
+        parts.paragraph(f"Drift seen: {drift}.{named}"),
         *[_limits(topic, side, name) for side, name in _SIDES.items()],
     ]
 
 
-def _limits(topic: Topic, side: str, name: str) -> parts.Paragraph | None:
+def _limits(topic: Topic, side: str, name: str) -> Markup | None:
     """A sentence about the topic's own limit on one side and some around it, and the records that each would
     reject; None if nothing is known, or nothing differs."""
     known = [row for row in topic["what_if"] if row["side"] == side]
@@ -111,19 +110,19 @@ def _limits(topic: Topic, side: str, name: str) -> parts.Paragraph | None:
     for row in known:
         records = words.between(row["records_at_least"], row["records_at_most"], topic["records_judged"])
         limit = words.duration(row["limit_ms"])
-        own = parts.Text(f"{limit} (its own) {records}", "b")
+        own = parts.text(f"{limit} (its own) {records}", "b")
         listed += ["; " if listed else "", own if row["is_own"] else f"{limit} {records}"]
     told = f"{name}{now}, and the records that each limit would reject: "
-    return parts.Paragraph((told, *listed, ".")) if known else None
+    return parts.paragraph((told, *listed, ".")) if known else None
 
 
 def rules(report: Report, rows: int) -> parts.Parts:
     """The rules with the records that they rejected or would reject, then starts and reloads."""
     shown = [
         (
-            parts.Text(words.rule(row["rule"]), "name"),
+            parts.text(words.rule(row["rule"]), "name"),
             words.short(row["mode"] or "–", 20),
-            parts.Text(words.short(row["waiver"] or "–", 60), "name"),
+            parts.text(words.short(row["waiver"] or "–", 60), "name"),
             *(row["batches"], row["records"], row["bad_records"], row["rejected_records"]),
         )
         for row in report["rules"]
@@ -132,12 +131,12 @@ def rules(report: Report, rows: int) -> parts.Parts:
     none = "No batch violated a rule of tsproxy's own; no waiver was used."
     unchanged = "No process started or reloaded: the configuration is that of the day before."
     return [
-        parts.Table("rules", heads, shown[:rows]) if shown else parts.Paragraph(none, "none"),
+        parts.table("rules", heads, shown[:rows]) if shown else parts.paragraph(none, "none"),
         parts.more(len(shown) - rows, "rule"),
-        parts.Bullets(
+        parts.bullets(
             [_started(start) for start in report["in_force"][: min(rows, _STARTS_SHOWN)]], "starts"
         ),
-        parts.Paragraph(unchanged, "more") if not report["in_force"] else None,
+        parts.paragraph(unchanged, "more") if not report["in_force"] else None,
     ]
 
 
@@ -181,5 +180,5 @@ def log_quality(report: Report) -> parts.Parts:
         ("Batches counted as (other)", words.count(log["batches_folded"])),
         ("Files read", f"{words.count(log['files'])}, {words.count(log['open_files'])} still being written"),
     )
-    texts = [parts.Text(words.short(example), "code") for example in examples]
-    return [parts.Facts(facts), parts.Bullets(texts)]
+    texts = [parts.text(words.short(example), "code") for example in examples]
+    return [parts.facts(facts), parts.bullets(texts)]

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from spark_reports.render import clients, day, html, places, producers, worst
-from spark_reports.render.parts import Page, Paragraph, Section, more
+from spark_reports.render import clients, day, html, parts, places, producers, worst
 from spark_reports.report import words
 from spark_reports.report.shape import Producer, Report
 from spark_reports.report.shape_for_readers import Team
@@ -20,11 +19,11 @@ def of_team(report: Report, team: Team) -> str:
     title = f"{words.team(team['team'])}: {rejected} rejected" + (
         f", {would} would be." if would != "nothing" else "."
     )
-    channel = Paragraph(("Channel: ", places.channel(team["channel"]))) if team["channel"] else None
-    head = [Paragraph(words.short(report["log"]["sentence"], 2_000), "soft"), channel]
+    channel = parts.paragraph(("Channel: ", places.channel(team["channel"]))) if team["channel"] else None
+    head = [parts.paragraph(words.short(report["log"]["sentence"], 2_000), "soft"), channel]
     whole = team["producers"], team["rejected_records"]
 
-    def page(rows: int) -> Page:
+    def page(rows: int) -> parts.Page:
         sections = [
             *_of_producers(report, shown, whole, rows),
             *clients.sections(team, would_reject, repaired, team["repaired_records"], rows),
@@ -34,20 +33,18 @@ def of_team(report: Report, team: Team) -> str:
     return html.fitting(page)
 
 
-def _of_producers(
-    report: Report, all_: Sequence[Producer], whole: tuple[int, int], rows: int
-) -> list[Section]:
+def _of_producers(report: Report, all_: Sequence[Producer], whole: tuple[int, int], rows: int) -> parts.Parts:
     """The first `rows` producers: whom to talk to, and their evidence. `whole`: the number of all of them,
     listed or not, and their rejected records."""
     shown = all_[:rows]
     left, rejected = whole[0] - len(shown), whole[1] - sum(row["rejected_records"] for row in shown)
     records = words.many(rejected, "rejected record")
-    rest = more(left, "producer", f" with {records}, not listed")
+    rest = parts.more(left, "producer", f" with {records}, not listed")
     if not shown:
-        return [Section("producers", "Its producers", [rest])]
+        return [parts.section("producers", "Its producers", [rest])]
     return [
-        Section("talk", "Whom to talk to", [worst.talk(report, shown, rows, has_teams=False)]),
-        Section(
+        parts.section("talk", "Whom to talk to", [worst.talk(report, shown, rows, has_teams=False)]),
+        parts.section(
             "producers",
             f"Evidence, and a text for each owner: {words.many(whole[0], 'producer')}",
             [producers.lines(report, shown), rest],

@@ -1,20 +1,23 @@
 """The names of teams and producers, each with a link if its place is on this page or on another."""
 
-from spark_reports.render.parts import Content, Text
+from spark_reports.render import parts
 from spark_reports.report import links, teams, words
 from spark_reports.report.shape import Producer, Report
+from tsproxy.model.markup import Markup
 
 
-def team_link(report: Report, team: str | None) -> Text:
+def team_link(report: Report, team: str | None) -> Markup:
     """A team's name, and a link to its page if there is one."""
     folder = links.relative(report["links"]["teams"]) if report["links"] else None
     page = f"{folder}/{teams.folder_of(team)}/{teams.page_of(report['last_day'])}" if folder else None
-    return Text(words.team(team), "soft" if team is None else "team", page)
+    return parts.text(words.team(team), "soft" if team is None else "team", page)
 
 
-def producer_link(producer: Producer, *, is_here: bool) -> Text:
+def producer_link(producer: Producer, *, is_here: bool) -> Markup:
     """The producer's name, and a link to its place if that is on this page."""
-    return Text(words.application(producer, 60), "name", f"#{producer_id(producer)}" if is_here else None)
+    return parts.text(
+        words.application(producer, 60), "name", f"#{producer_id(producer)}" if is_here else None
+    )
 
 
 def producer_id(producer: Producer) -> str:
@@ -25,7 +28,7 @@ def topic_id(topic: str) -> str:
     return links.anchor("topic", topic)
 
 
-def channel(text: str | None) -> Content:
+def channel(text: str | None) -> parts.Content:
     """A channel: a link for a mail address or an address with https, a text for anything else."""
     shown, link = words.short(text or "–", 80), links.channel_link(text)
-    return Text(shown, "name", link) if link else shown
+    return parts.text(shown, "name", link) if link else shown

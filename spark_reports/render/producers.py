@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Final
 
-from spark_reports.render import parts, places
+from spark_reports.render import drawings, parts, places
 from spark_reports.report import causes, links, words
 from spark_reports.report.causes import Cause, Sender
 from spark_reports.report.headline import rejected_records
 from spark_reports.report.notices import has_owner, notice
 from spark_reports.report.shape import Example, Producer, Report
+from tsproxy.model.markup import Markup
 from tsproxy.model.outcome import VerdictName
 
 LINES_SHOWN: Final = 5
@@ -34,86 +35,86 @@ def by_cause(report: Report, rows: int) -> parts.Parts:
     """The first `rows` producers, in a group for each cause."""
     groups = causes.of_report(report)
     if not groups:
-        return [parts.Paragraph("No producer had a record rejected.", "none")]
+        return [parts.paragraph("No producer had a record rejected.", "none")]
     return [
-        parts.Paragraph(
-            "Click a producer for examples and a text for its owner.", "soft note opens", is_of_page=True
-        ),
+        parts.paragraph("Click a producer for examples and a text for its owner.", "soft note opens"),
         *[_group(report, cause, rows, has_heads=cause is groups[0]) for cause in groups],
         _omitted(report, report["producers"][rows:]),
     ]
 
 
-def _omitted(report: Report, rest: Sequence[Producer]) -> parts.Paragraph | None:
+def _omitted(report: Report, rest: Sequence[Producer]) -> Markup | None:
     omitted = report["producers_omitted"]
     rejected = omitted["rejected_records"] + sum(producer["rejected_records"] for producer in rest)
     told = f" with {words.many(rejected, 'rejected record')}: counted above, not listed"
     return parts.more(omitted["count"] + len(rest), "producer", told)
 
 
-def _group(report: Report, cause: Cause, rows: int, *, has_heads: bool) -> parts.Group:
+def _group(report: Report, cause: Cause, rows: int, *, has_heads: bool) -> Markup:
     listed = {id(producer) for producer in report["producers"][:rows]}
     senders = [sender for sender in cause.senders if id(sender.producer) in listed]
     rest = senders[LINES_SHOWN:]
     left = words.many(sum(sender.records for sender in rest), "record")
-    about = parts.Paragraph(
+    about = parts.paragraph(
         (
-            *[(tag(*answer), parts.Text(" ", in_markdown=". ")) for answer in cause.answers],
+            *[(tag(*answer), " ") for answer in cause.answers],
             f"{cause.in_words(rejected_records(report['totals']))}. ",
-            parts.Text(f"{words.sentence(cause.fix)}.", "fix"),
+            parts.text(f"{words.sentence(cause.fix)}.", "fix"),
             f" Platform: {cause.platform}." if cause.platform else None,
         ),
         "soft",
     )
-    lines = parts.Lines(
+    lines = parts.lines(
         "producers",
         _HEADS,
         [_line(report, sender) for sender in senders],
-        has_heads,
+        has_heads=has_heads,
         folded=(LINES_SHOWN, f"{words.many(len(rest), 'more producer')} with this cause: {left}"),
     )
-    return parts.Group(words.sentence(cause.name), [about, lines], "cause")
+    return parts.group(words.sentence(cause.name), [about, lines], "cause")
 
 
-def lines(report: Report, shown: Sequence[Producer]) -> parts.Lines:
+def lines(report: Report, shown: Sequence[Producer]) -> Markup | None:
     """A line for each of these producers, with all its causes."""
     senders = [Sender(producer, producer["reasons"]) for producer in shown]
-    return parts.Lines("producers", _HEADS, [_line(report, sender) for sender in senders])
+    return parts.lines("producers", _HEADS, [_line(report, sender) for sender in senders])
 
 
-def tag(verdict: str, reason: str | None, error_code: int) -> parts.Text:
-    """A coloured word for the reason, and for who rejected; in Markdown the outcome and the error."""
+def tag(verdict: str, reason: str | None, error_code: int) -> Markup:
+    """A coloured word for the reason, and for who rejected."""
     is_broker = verdict == VerdictName.BROKER_REJECTED
     word = words.REASON_WORDS.get(reason or "", "other")
     if is_broker and words.is_unspecific(reason):
         word = words.error_name(error_code).partition(" (")[0]
     text, look = (f"broker: {word}", "tag broker") if is_broker else (word, "tag ours")
-    told = f"{words.VERDICT_WORDS.get(verdict, verdict)}: {words.error_name(error_code)}"
-    return parts.Text(text, look, in_markdown=words.sentence(told))
+    return parts.text(text, look)
 
 
 def _topics(producer: Producer) -> parts.Content:
-    names = tuple(parts.Text(words.short(topic["topic"], 60), "name") for topic in producer["topics"][:1])
+    names = tuple(parts.text(words.short(topic["topic"], 60), "name") for topic in producer["topics"][:1])
     more = producer["topics_count"] - 1
-    return *names, parts.Text(f" and {words.count(more)} more", "soft") if more > 0 else None
+    return *names, parts.text(f" and {words.count(more)} more", "soft") if more > 0 else None
 
 
-def _hours(producer: Producer, hours: Sequence[str]) -> parts.Spark:
+def _hours(producer: Producer, hours: Sequence[str]) -> Markup:
     values = producer["hours"]
     busiest = hours[values.index(max(values))] if values else ""
     active = sum(1 for value in values if value)
     label = f"rejected in {active} of {words.many(len(values), 'hour')}, most at {busiest[11:13]}:00"
-    return parts.Spark(values, label)
+    return drawings.spark(values, label)
 
 
 def _line(report: Report, sender: Sender) -> parts.Line:
     """A producer in the group of one of its causes."""
     producer = sender.producer
-    name = parts.Text(words.application(producer, 80), "client", in_markdown=words.producer(producer, 80))
+    name = parts.text(words.application(producer, 80), "client")
     cells = (
         name,
         sender.records,
-        (words.share(sender.records, producer["records"]), parts.Meter(sender.records, producer["records"])),
+        (
+            words.share(sender.records, producer["records"]),
+            drawings.meter(sender.records, producer["records"]),
+        ),
         sender.drift,
         _topics(producer),
         words.since(report, producer),
@@ -123,19 +124,19 @@ def _line(report: Report, sender: Sender) -> parts.Line:
         return parts.Line(cells, _evidence(report, producer), places.producer_id(producer))
     elsewhere = "Most of its rejected records have another cause"
     text = f"{elsewhere}: {producer['reasons'][0]['cause']}. Its evidence stands there."
-    return parts.Line(cells, [parts.Paragraph(text)], None)
+    return parts.Line(cells, [parts.paragraph(text)], None)
 
 
 def _evidence(report: Report, producer: Producer) -> parts.Parts:
     told = (words.good_and_bad(producer), _others(producer), _instances(producer))
     text = notice(report, producer) if has_owner(producer) else None
     return [
-        parts.Paragraph(f"{_who(producer)} {_when(report, producer)}{_topics_of(producer)}."),
+        parts.paragraph(f"{_who(producer)} {_when(report, producer)}{_topics_of(producer)}."),
         _week(report, producer),
-        parts.Paragraph(" ".join(filter(None, told))),
-        parts.Bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
-        parts.Paragraph("Text for its owner, to copy:", "soft") if text else None,
-        parts.Copied(text) if text else None,
+        parts.paragraph(" ".join(filter(None, told))),
+        parts.bullets([_example(example) for example in producer["examples"][:EXAMPLES_SHOWN]]),
+        parts.paragraph("Text for its owner, to copy:", "soft") if text else None,
+        parts.copied(text) if text else None,
     ]
 
 
@@ -160,19 +161,19 @@ def _topics_of(producer: Producer) -> str:
     return f", topics: {names}{f' and {words.count(left)} more' if left > 0 else ''}" if names else ""
 
 
-def _week(report: Report, producer: Producer) -> parts.Paragraph | None:
+def _week(report: Report, producer: Producer) -> Markup | None:
     """The producer's last eight days, drawn and counted; None without a rollup."""
     week = producer["week"]
     if not week:
         return None
     known = report["links"]
     before = links.relative(known["day_before"]) if known and any(week[-2:-1]) else None
-    return parts.Paragraph(
+    return parts.paragraph(
         (
             f"Rejected by day, {span(report, week)}:",
-            parts.Spark([records or 0 for records in week], "rejected records of each day"),
+            drawings.spark([records or 0 for records in week], "rejected records of each day"),
             f"{counts(week)}. ",
-            parts.Text("Its day before", link=f"{before}#{places.producer_id(producer)}") if before else None,
+            parts.text("Its day before", link=f"{before}#{places.producer_id(producer)}") if before else None,
         )
     )
 
@@ -216,7 +217,7 @@ def _example(example: Example) -> parts.Content:
     message, cause = example["error_message"], example["cause"]
     part = f"{example['bad_records']} of {words.many(example['records'], 'record')}"
     read_as = (
-        () if time is None else (parts.Text(str(time), "code"), words.timestamp(time, example["read_as_ts"]))
+        () if time is None else (parts.text(str(time), "code"), words.timestamp(time, example["read_as_ts"]))
     )
     return (
         f"{words.instant_words(example['ts'])}, {where}: {part}",
@@ -224,5 +225,5 @@ def _example(example: Example) -> parts.Content:
         f", {cause}",
         ("; first timestamp ", *read_as) if read_as else None,
         ". ",
-        parts.Text(words.short(message), "soft") if message and message != SAYS_NOTHING else None,
+        parts.text(words.short(message), "soft") if message and message != SAYS_NOTHING else None,
     )

@@ -6,12 +6,12 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from spark_reports.log.completeness import State
-from spark_reports.render import html, pages, parts, places, worst
+from spark_reports.render import drawings, html, pages, parts, places, worst
 from spark_reports.report import teams, words
 from spark_reports.report.shape import Report
 from spark_reports.report.shape_for_readers import Team
 from spark_reports.report.teams import Latest, TeamDay
-from tsproxy.model.markup import element, raw
+from tsproxy.model.markup import Markup, element, raw
 
 _ROWS: Final = 200
 
@@ -31,13 +31,13 @@ def index(known: Latest) -> str:
     *_, day = known["days"]
     team = words.team(known["team"])
     title = f"{team}: {_told(day)}"
-    evidence = parts.Text(
+    evidence = parts.text(
         f"Evidence, and a text for each owner: {day['day']}", link=teams.page_of(day["day"])
     )
-    channel = parts.Paragraph(("Channel: ", places.channel(known["channel"]))) if known["channel"] else None
+    channel = parts.paragraph(("Channel: ", places.channel(known["channel"]))) if known["channel"] else None
     rows = [
         (
-            parts.Text(words.producer(row, 60), "client"),
+            parts.text(words.producer(row, 60), "client"),
             parts.mistake(row["cause"], row["fix"]),
             _since(row["since"]),
             teams.OUTCOMES.get(row["outcome"], row["outcome"]),
@@ -45,7 +45,7 @@ def index(known: Latest) -> str:
         )
         for row in known["rows"]
     ]
-    table = parts.Table(
+    table = parts.table(
         "owners", ("Producer", worst.WHAT_TO_DO, "Since", "Outcome", "#Records"), rows[:_ROWS]
     )
     return html.write(
@@ -53,9 +53,9 @@ def index(known: Latest) -> str:
             title=f"tsproxy {title}",
             kicker=f" · {team} · {day['day']} · UTC",
             headline=title,
-            head=[channel, parts.Paragraph(evidence)],
+            head=[channel, parts.paragraph(evidence)],
             sections=[
-                parts.Section("team", "Its producers", [table], has_head=False),
+                parts.section("team", "Its producers", [table], has_head=False),
                 parts.more(len(rows) - _ROWS, where=f" in {teams.LATEST}"),
                 _month(known["days"]),
             ],
@@ -70,8 +70,8 @@ def _told(day: TeamDay) -> str:
     return f"{day['subject'].partition(': ')[2]}{at_least}"
 
 
-def _link(file: str) -> parts.Text:
-    return parts.Text(file, link=file)
+def _link(file: str) -> Markup:
+    return parts.text(file, link=file)
 
 
 def _since(since: str | None) -> str:
@@ -79,7 +79,7 @@ def _since(since: str | None) -> str:
     return "–" if since is None else since[11:16] or since
 
 
-def _month(days: Sequence[TeamDay]) -> parts.Section:
+def _month(days: Sequence[TeamDay]) -> Markup | None:
     """Thirty small bars for each outcome that there is, then the days as links, the newest first."""
     last = date.fromisoformat(days[-1]["day"])
     month = [str(last - timedelta(days=n)) for n in range(teams.DAYS - 1, -1, -1)]
@@ -89,13 +89,13 @@ def _month(days: Sequence[TeamDay]) -> parts.Section:
         records = sum(counts.values())
         if records or outcome == "rejected":
             label = f"{text}: {words.many(records, 'record')} on {words.many(len(days), 'day')}"
-            line = parts.Spark([counts.get(day, 0) for day in month], label)
-            bars.append((line, parts.Text(words.sentence(label), "soft")))
+            line = drawings.spark([counts.get(day, 0) for day in month], label)
+            bars.append((line, parts.text(words.sentence(label), "soft")))
     listed = [
-        (parts.Text(day["day"], link=teams.page_of(day["day"])), f" {_told(day)}") for day in reversed(days)
+        (parts.text(day["day"], link=teams.page_of(day["day"])), f" {_told(day)}") for day in reversed(days)
     ]
     title = f"{month[0]} to {month[-1]}"
-    return parts.Section("days", title, [parts.Bullets(bars, "month"), parts.Bullets(listed, "month days")])
+    return parts.section("days", title, [parts.bullets(bars, "month"), parts.bullets(listed, "month days")])
 
 
 def feed(known: Latest) -> str:

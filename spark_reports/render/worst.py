@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Final
 
-from spark_reports.render import parts, places, producers
+from spark_reports.render import drawings, parts, places, producers
 from spark_reports.report import words
 from spark_reports.report.shape import Producer, Report, WouldReject
+from tsproxy.model.markup import Markup
 
 WHAT_TO_DO: Final = "Mistake, and what to do"
 _FIRST: Final = 5
@@ -27,16 +28,17 @@ def first(report: Report, here: int) -> parts.Parts:
     rows = [
         (
             places.team_link(report, largest["team"]),
-            parts.Text(words.application(largest, 60), "name"),
+            parts.text(words.application(largest, 60), "name"),
             parts.mistake(largest["cause"], largest["fix"]),
             words.rule(largest["rule"]),
             records,
         )
         for largest, records in would_reject(report)[:_FIRST]
     ]
-    table = parts.Table("talk", ("Team", "Producer", WHAT_TO_DO, "By", "#Would be rejected"), rows)
-    has_teams, affected = report["owners"] is not None, report["totals"]["would_reject_producers"]
-    return [_by_team(table, has_teams=has_teams), *_more(affected, len(rows), "watched")] if rows else []
+    heads = ("Team", "Producer", WHAT_TO_DO, "By", "#Would be rejected")
+    table = _by_team("talk", heads, rows, has_teams=report["owners"] is not None)
+    affected = report["totals"]["would_reject_producers"]
+    return [table, *_more(affected, len(rows), "watched")] if rows else []
 
 
 def would_reject(report: Report) -> list[tuple[WouldReject, int]]:
@@ -56,21 +58,21 @@ def _more(affected: int, shown: int, section: str) -> parts.Parts:
     """How many producers a wide and a narrow first screen leave out, as links to their section."""
     left = {"wide": affected - shown, "narrow": affected - min(shown, _FIRST_ON_PHONES)}
     return [
-        parts.Paragraph(
-            parts.Text(f"And {words.count(n)} more", link=f"#{section}"), f"more {kind}", is_of_page=True
-        )
+        parts.paragraph(parts.text(f"And {words.count(n)} more", link=f"#{section}"), f"more {kind}")
         for kind, n in left.items()
         if n > 0
     ]
 
 
-def _by_team(table: parts.Table, *, has_teams: bool) -> parts.Table:
+def _by_team(
+    kind: str, heads: Sequence[str], rows: Sequence[Sequence[parts.Content]], *, has_teams: bool
+) -> Markup | None:
     """The table, or without its first column, of teams."""
-    rows = [cells[1:] for cells in table.rows]
-    return table if has_teams else parts.Table(table.kind, table.heads[1:], rows)
+    first = 0 if has_teams else 1
+    return parts.table(kind, heads[first:], [cells[first:] for cells in rows])
 
 
-def talk(report: Report, shown: Sequence[Producer], here: int, *, has_teams: bool = True) -> parts.Table:
+def talk(report: Report, shown: Sequence[Producer], here: int, *, has_teams: bool = True) -> Markup | None:
     """The table of these producers; the first `here` of them have a place on the page."""
     rows = [
         (
@@ -78,12 +80,12 @@ def talk(report: Report, shown: Sequence[Producer], here: int, *, has_teams: boo
             places.producer_link(producer, is_here=number < here),
             _mistake(producer),
             words.since(report, producer),
-            (words.count(producer["rejected_records"]), parts.Below(_part(producer))),
+            (words.count(producer["rejected_records"]), parts.below(_part(producer))),
         )
         for number, producer in enumerate(shown)
     ]
     heads = ("Team", "Producer", WHAT_TO_DO, "Since", "#Rejected")
-    return _by_team(parts.Table("talk", heads, rows), has_teams=has_teams and report["owners"] is not None)
+    return _by_team("talk", heads, rows, has_teams=has_teams and report["owners"] is not None)
 
 
 def _mistake(producer: Producer) -> parts.Content:
@@ -110,7 +112,7 @@ def strips(report: Report, here: int) -> parts.Parts:
         (
             places.team_link(report, producer["team"]),
             places.producer_link(producer, is_here=is_here),
-            parts.Spark(
+            drawings.spark(
                 [records or 0 for records in producer["week"]], producers.counts(producer["week"]), most
             ),
             producer["rejected_records"],
@@ -122,8 +124,8 @@ def strips(report: Report, here: int) -> parts.Parts:
         f"{words.count(most)}."
     )
     heads = ("Team", "Producer", "Eight days", "#Rejected")
-    table = _by_team(parts.Table("strips", heads, rows), has_teams=report["owners"] is not None)
-    return [parts.Paragraph(scale, "soft note"), table]
+    table = _by_team("strips", heads, rows, has_teams=report["owners"] is not None)
+    return [parts.paragraph(scale, "soft note"), table]
 
 
 def known(report: Report, rows: int) -> parts.Parts:
@@ -140,11 +142,11 @@ def known(report: Report, rows: int) -> parts.Parts:
         if producer["known"]
     ]
     return [
-        parts.Table("watched", ("Producer", "Mistake", "Known until", "Ticket", "#Rejected"), shown[:rows])
+        parts.table("watched", ("Producer", "Mistake", "Known until", "Ticket", "#Rejected"), shown[:rows])
     ]
 
 
-def owners(report: Report, rows: int) -> parts.Section | None:
+def owners(report: Report, rows: int) -> Markup | None:
     """The teams with producers that were rejected, the worst first; None without `--owners`."""
     owned = report["owners"]
     if owned is None:
@@ -161,11 +163,11 @@ def owners(report: Report, rows: int) -> parts.Section | None:
     left = words.many(owned["rejected_records_left_out"], "rejected record")
     looked_up = f" with {left}: owners are looked up for the worst ones"
     listed = [
-        parts.Table("owners", ("Team", "#Rejected records", "#Producers", "Channel"), cells),
+        parts.table("owners", ("Team", "#Rejected records", "#Producers", "Channel"), cells),
         parts.more(len(teams) - rows),
         parts.more(owned["producers_left_out"], "producer", looked_up),
     ]
-    nothing = parts.Paragraph("No producer had a record rejected.", "none")
-    return parts.Section(
+    nothing = parts.paragraph("No producer had a record rejected.", "none")
+    return parts.section(
         "owners", f"By owner: {words.many(len(teams), 'row')}", listed if teams else [nothing]
     )

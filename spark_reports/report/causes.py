@@ -1,7 +1,7 @@
 """The causes of rejected records, and the producers of each, so that its advice is given once.
 
 The numbers of a cause are those of all producers (`reasons` of report.json), however few of them are listed.
-Headline, page and Markdown all take them from here. A producer with several causes is in several
+Headline and page take them from here. A producer with several causes is in several
 groups, each time with the records of that cause.
 """
 

@@ -1,6 +1,6 @@
 """The text of a report: numbers, shares, durations, drifts, likely causes and their fixes.
 
-The sentences of report.json and all renderers use it, so that HTML and Markdown agree.
+The sentences of report.json and all renderers use it, so that they agree.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,6 @@ from tsproxy.decisions.text import bounded
 from tsproxy.decisions.text import instant as instant_of
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.odd_times import ADVICE, never_set, zone_words
-from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import Reason, Trait, UnitGuess
@@ -114,14 +113,6 @@ ERROR_ADVICE: Final[Mapping[int, Advice]] = {
 REASON_WORDS: Final[Mapping[str, str]] = {reason: reason.word for reason in Reason}
 _OF_TIME: Final = frozenset({Trait.AHEAD, Trait.BEHIND, Trait.OF_SIZE})
 _TRAITS: Final[Mapping[str, tuple[Trait, ...]]] = {reason: reason.traits for reason in Reason}
-
-VERDICT_WORDS: Final[Mapping[str, str]] = {
-    VerdictName.ACCEPTED: "accepted",
-    VerdictName.REPAIRED: "repaired",
-    VerdictName.REJECTED: "rejected by tsproxy",
-    VerdictName.BROKER_REJECTED: "rejected by the broker",
-    VerdictName.UNCONFIRMED: "unconfirmed",
-}
 
 
 FOLDED: Final = "(other)"

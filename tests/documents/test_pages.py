@@ -1,16 +1,12 @@
 """The pages are followed word for word, each in a process of its own."""
 
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from spark_reports.render import markdown
 from tests.documents.page import steps
-from tests.documents.seen import is_shown
-from tests.spark_reports import reports
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guide"
@@ -39,16 +35,6 @@ def test_readme_shows_lines_of_the_run_that_demo_md_shows():
     readme, demo = (path.read_text("utf-8") for path in (ROOT / "README.md", GUIDE / "demo.md"))
     shown = next(block for block in readme.split("```")[1::2] if "All counts agree" in block)
     assert set(shown.splitlines()) <= set(demo.splitlines())
-
-
-def test_pages_show_the_headings_of_a_report():
-    """`make test` follows no page with a report, since Spark takes half a minute."""
-    kinds = ("# tsproxy daily report", "## What rules in audit")
-    there = [line for line in markdown.render(reports.complete()).splitlines() if line.startswith(kinds)]
-    shown = {line for page in LONG for line in (ROOT / page).read_text("utf-8").splitlines()}
-    wanted = [re.sub(r"\d+ (record|producer)s?", "…", line) for line in shown if line.startswith(kinds)]
-    assert len(wanted) == 2
-    assert all(any(is_shown([line], [text]) for line in there) for text in wanted)
 
 
 @pytest.mark.slow

@@ -61,15 +61,14 @@ async def test_500_records_in_seconds_are_seen_everywhere_and_rejected_nowhere(
     }
 
     report = report_on(log, tmp_path / "report", now_ms)
-    pages = [(tmp_path / "report" / f"report.{name}").read_text() for name in ("html", "md")]
+    made = (tmp_path / "report" / "report.html").read_text()
     totals = report["totals"]
     assert (totals["records_rejected"], totals["records_broker_rejected"]) == (0, 0)
     [row] = report["would_reject"]
     assert (row["client_id"], row["bad_records"]) == ("in-seconds", RECORDS)
     assert (row["cause"], row["fix"]) == ("timestamps are in seconds", "multiply by 1,000")
-    for text in pages:
-        for told in (f"Far behind the clock: {RECORDS} records", "in-seconds", "Timestamps are in seconds"):
-            assert told in text
+    for told in (f"Far behind the clock: {RECORDS} records", "in-seconds", "Timestamps are in seconds"):
+        assert told in made
 
     (tmp_path / "tsproxy.yaml").write_text("policy: { mode: enforce }\n")
     at = ["--config", str(tmp_path / "tsproxy.yaml"), "--topic", topic, "--timestamp", str(now_ms // 1_000)]

@@ -50,8 +50,8 @@ def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(de
     assert re.fullmatch(r"[1-9]\d* lines, 0 duplicates left out, set aside: none\.\n", printed[0])
     days = {path.name for path in table.glob("event_date=*")}
     assert days == {"event_date=2026-11-20", "event_date=2026-11-21"}
-    assert printed[1].startswith("# tsproxy daily report · Friday, 20 November 2026 to 21")
-    assert names_in(out) == {"report.html", "report.md", "report.json"}
+    assert printed[1].startswith("2026-11-20 to 2026-11-21: ")
+    assert names_in(out) == {"report.html", "report.json"}
     report = json.loads((out / "report.json").read_text())
     assert (report["log"]["boots"], len(report["hours"])) == (2, 48)
 
@@ -134,7 +134,7 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     os.utime(killed, (0, 0))
     killed.with_name("report.json").write_text("the report of an earlier run")
     assert main(["daily", "--input", "viewfs://far/in", *options]) == 0
-    assert f"Written: {out}report.html, {out}report.md, {out}report.json\n" in capsys.readouterr().out
+    assert f"Written: {out}report.html, {out}report.json\n" in capsys.readouterr().out
     assert not killed.exists()
     pay = tmp_path / "kept" / "teams" / teams.folder_of("Pay")
     assert names_in(pay) == {"2026-11-20.html", "feed.xml", "index.html", "latest.json"}
@@ -143,7 +143,7 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     far, here = (files.read_folders(spark, place, "latest.json") for place in places)
     assert far == here
     assert far.keys() == {pay.name, "no-owner"}
-    assert names_in(tmp_path / "kept" / "reports") == {"report.html", "report.md", "report.json"}
+    assert names_in(tmp_path / "kept" / "reports") == {"report.html", "report.json"}
     report = json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())
     assert report["log"]["state"] == "complete_in_part"
     assert 'href="reports/report.html">2026-11-20<' in (tmp_path / "kept" / "index.html").read_text()

@@ -56,7 +56,7 @@ def test_causes_add_up_to_all_rejected_records():
 
 
 def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed():
-    """It was once 43 in the headline, 40 on the page and 15 in Markdown."""
+    """It was once 43 in the headline and 40 on the page."""
     report = fleet(50)
     for row in report["reasons"]:
         if row["cause"] in (SECONDS, TOO_OLD):

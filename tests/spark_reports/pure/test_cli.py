@@ -30,7 +30,7 @@ MISTAKES = [
     (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
     (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
     (["what-if", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
-    (["daily", "--format", "pdf"], "'pdf' is none of html, md, json, csv, prom"),
+    (["daily", "--format", "pdf"], "'pdf' is none of html, json, csv, prom"),
     (["daily", "--top", "0"], "not a number from 1"),
     (["daily", "--fail-on", "much"], "is not MEASURE>NUMBER"),
     (["weekly"], "weekly: unknown command; "),
@@ -136,7 +136,6 @@ def test_help_has_an_example(command, example, capsys):
     ("name", "starts", "ends"),
     [
         ("html", "<!doctype html>", "</html>\n"),
-        ("md", "# tsproxy", "\n"),
         ("json", "{", "}\n"),
         ("csv", "first_day,last_day,client_id,principal,", "\n"),
         ("prom", "# ", "# EOF\n"),

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spark_reports.render import html, index, markdown, sheet
+from spark_reports.render import html, index, sheet
 from spark_reports.render import teams as render
 from spark_reports.report import teams
 from tests.spark_reports import reports
@@ -36,7 +36,6 @@ def files_with(text):
             for name, made in render.files(report, team, teams.latest(report, team, None)).items()
         },
         "index.html": index.render(reports.week(**{f"d{n}": named for n in range(13, 21)})),
-        "report.md": markdown.render(report),
         "report.csv": sheet.render(report),
     }
 
@@ -64,21 +63,12 @@ def test_all_that_people_read_is_printable_and_short(made):
     """A bidirectional control would turn around the text after it."""
     _, files = made
     latest = json.loads(files[f"team {teams.LATEST}"])
-    for name in ("report.html", "index.html", "report.md"):
+    for name in ("report.html", "index.html"):
         assert {character for character in files[name] if not character.isprintable()} <= {"\n", "\xa0"}
         assert "x" * 3_000 not in files[name]
         assert len(files[name]) < 400_000
     assert (latest["subject"] + latest["text"].replace("\n", "")).isprintable()
     ElementTree.fromstring(files[f"team {teams.FEED}"])
-
-
-def test_no_text_breaks_a_table_of_markdown_or_is_markup_in_it(made):
-    _, files = made
-    for table in re.findall(r"(?:^\|.*\n?)+", files["report.md"], re.MULTILINE):
-        assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.strip().split("\n")}) == 1
-    assert not re.search(r"(?<!\\)<", files["report.md"])
-    assert not re.search(r"(?<!\\)\[[^\]]*(?<!\\)\]\(", files["report.md"])
-    assert "://" not in files["report.md"]
 
 
 def test_no_client_writes_a_formula_or_a_row(made):
