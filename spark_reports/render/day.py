@@ -73,7 +73,6 @@ def _sections(report: Report, rows: int) -> parts.Parts:
         parts.section("days", "The worst producers, day by day", worst.strips(report, rows)),
         _closed("notes", "About these numbers", [parts.paragraph(text) for text in told]),
         _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
-        _closed("whatif", compared.what_if_title(report), compared.what_if(report)),
         *clients.sections(
             *(totals, report["would_reject"], report["repaired"], totals["records_repaired"], rows),
             is_closed=True,

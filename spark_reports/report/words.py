@@ -6,11 +6,9 @@ The sentences of report.json and all renderers use it, so that they agree.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.log.completeness import NEWER
-from spark_reports.report.groups import grouped
 from spark_reports.report.shape import (
     DAYS_BEFORE,
     ClientReason,
@@ -271,13 +269,6 @@ def share(part: int, whole: int) -> str:
     return f"{percent:.1f}%" if percent < 10 or percent > 99 else f"{percent:.0f}%"
 
 
-def between(low: int, high: int, whole: int) -> str:
-    """`80 to 120 (3.8% to 5.7%)`; `80 (3.8%)` if both are equal."""
-    if low == high:
-        return f"{count(low)} ({share(low, whole)})"
-    return f"{count(low)} to {count(high)} ({share(low, whole)} to {share(high, whole)})"
-
-
 def duration(magnitude_ms: int) -> str:
     """`3 d 4 h`, `15 s`, `850 ms`, `56.9 y`, `56.9 million y`, for a magnitude in ms.
 
@@ -507,27 +498,15 @@ def epoch_ms(instant: str) -> int:
     return int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
-def limits_by_topic(limits: Sequence[Limits]) -> dict[str, list[str]]:
-    """For each topic `7 d / 1 h` (oldest / newest allowed), with the time of each change. Limits that came
-    back after others are there `again`."""
-    return {
-        topic: [_limits(limit) + _since(limit, known[:at], known) for at, limit in enumerate(known)]
-        for topic, known in grouped(limits, itemgetter("topic")).items()
-    }
+def limits_in_force(limits: Sequence[Limits]) -> dict[str, str]:
+    """For each topic `7 d / 1 h` (oldest / newest allowed): its last limits."""
+    return {limit["topic"]: _limits(limit) for limit in limits}
 
 
 def _limits(limit: Limits) -> str:
     if limit["timestamp_type"] == "LogAppendTime":
         return "broker's time"
     return f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}"
-
-
-def _since(limit: Limits, before: Sequence[Limits], of_topic: Sequence[Limits]) -> str:
-    first_ts = limit["first_ts"]
-    if any(earlier["first_ts"] > first_ts for earlier in before):
-        return " again"
-    is_first = all(other["first_ts"] >= first_ts for other in of_topic)
-    return "" if is_first else f" from {first_ts[11:16]}"
 
 
 def waiver(row: WouldReject, before: str, chars: int = 60) -> str:

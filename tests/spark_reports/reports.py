@@ -37,7 +37,6 @@ def empty():
         report[name] = dict.fromkeys(report[name], 0)
     report["would_reject"], report["trend"] = [], None
     report["rules"], report["in_force"] = [], []
-    report["what_if"] = {"batches": 0, "records": 0, "records_left_out": 0, "ahead": [], "behind": []}
     return report | {"headline": "No records came through the proxy."}
 
 

@@ -92,12 +92,9 @@ def known(days):
 
 
 def day_of(*rows):
-    """A day of these rows: nothing is known of addresses, examples, histograms and processes."""
-    texts = dict.fromkeys(("topic", "side"), pa.string())
-    numbers = dict.fromkeys(("bucket", "batches", "records"), pa.int64())
-    buckets = TableSource(pa.schema(texts | numbers).empty_table())
+    """A day of these rows: nothing is known of addresses, examples and processes."""
     none = {name: [] for name in ("addresses", "examples", "limits", "in_force", "refused")}
-    return Day(FRIDAY, FRIDAY, source_of(*rows), buckets, Evidence([], [], []), ([], []), **none)
+    return Day(FRIDAY, FRIDAY, source_of(*rows), Evidence([], [], []), ([], []), **none)
 
 
 def reported(rows, file="", top=50):

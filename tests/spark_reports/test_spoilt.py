@@ -96,7 +96,7 @@ def test_no_line_ends_a_report_or_bends_it(spark, log, problems, tmp_path, capsy
     said = sums([line for line in usable if line.get("cluster_id") == "demo"])
     totals = report["totals"]
     judged = sum(totals[name] for name in totals if name.startswith("records_"))
-    assert said["timed"] == report["what_if"]["records"] <= said["judged"], (judged, totals)
+    assert said["timed"] <= said["judged"] == totals["records_judged"], (judged, totals)
     assert sum(topic["records_judged"] for topic in report["topics"]) == said["judged"]
     assert main(["what-if", "--rollup", str(tmp_path / "rollup"), "--date", "2026-11-20", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["records"] == said["timed"]

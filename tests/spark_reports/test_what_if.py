@@ -81,15 +81,13 @@ def test_the_command_answers_in_words_too(rollup, capsys):
 
 
 def test_records_with_histograms_of_another_version_are_counted_as_left_out(rollup, capsys):
-    """In the command, for what was asked, and in the report."""
     asked = ["what-if", "--rollup", str(rollup / "rollup"), "--date", "2026-11-20"]
     for topic, expected in (("old", (20, 0)), ("new", (0, 7))):
         told = answer(capsys, *asked, "--after", "1h", "--topic", topic)
         assert (told["records"], told["records_left_out"]) == expected
     assert main(asked) == 0
-    page = (rollup / "20261120" / "report.html").read_text()
     said = "7 records are left out: the histograms of their lines are of another version of tsproxy"
-    assert all(said in text for text in (capsys.readouterr().out, page))
+    assert said in capsys.readouterr().out
 
 
 def test_report_makes_the_report_of_daily_again_and_starts_no_spark(rollup, tmp_path, monkeypatch, capsys):
@@ -259,10 +257,3 @@ def test_all_rejected_clients_have_an_owner_or_are_counted_as_nobodys(rollup):
         latest = json.loads((rollup / "teams" / teams.folder_of(team) / "latest.json").read_text())
         assert [each["rejected_records"] for each in latest["days"]] == rejected
         assert (latest["text"].count("To the owner of"), len(latest["rows"])) == (bool(rejected[1]),) * 2
-
-
-def test_the_report_holds_the_curve(rollup):
-    report = json.loads((rollup / "20261120" / "report.json").read_text())
-    past = {row["limit_ms"]: row["records"] for row in report["what_if"]["ahead"]}
-    assert (past[HOUR_MS], past[2 * HOUR_MS], past[3 * HOUR_MS]) == (40, 0, 0)
-    assert report["what_if"]["records"] == 1_060
