@@ -184,7 +184,7 @@ class Publication:
         `now_ms`: when the log was read. `known`: the clients' days of the week; None without a rollup.
         `before`: the facts of the week that the rollup holds. `processes`: those that wrote the log, by day.
         """
-        from spark_reports.report import assemble, tables
+        from spark_reports.report import assemble, tables, trend
 
         known_owners = self.owners if isinstance(self.owners, Owners) else None
         made = tables.collect(day, self.top, known, known_owners)
@@ -193,7 +193,8 @@ class Publication:
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.repaired)
         days = [of_row(DayOfTrend, row) for row in made.days]
-        linked, facts = self.linked(report, days, before, processes)
+        new = trend.new_producers(made.known, made.days, day.last)
+        linked, facts = self.linked(report, days, before, processes, new)
         return linked, everybody, facts
 
     def linked(
@@ -202,6 +203,7 @@ class Publication:
         days: Sequence[DayOfTrend],
         before: Mapping[str, DayFacts],
         processes: Mapping[str, Set["Process"]] = MappingProxyType({}),
+        new_producers: int | None = None,
     ) -> tuple[Report, list[DayFacts]]:
         """The report with its history and links, and the facts of its days. `days`: the rows of
         `trend.days`. `before`: the facts that the rollup holds."""
@@ -213,8 +215,7 @@ class Publication:
         if self.rollup is not None:
             facts = history.of_report(report, days, page, processes)
             known |= {kept["day"]: kept for kept in facts}
-            trend = report["trend"]
-            past = history.compared(known, last, trend["new_producers"] if trend else None)
+            past = history.beside(known, last, new_producers)
         links_of_page = Links(
             json="report.json" if "json" in self.formats else None,
             csv="report.csv" if "csv" in self.formats else None,

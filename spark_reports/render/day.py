@@ -4,7 +4,7 @@ from datetime import date
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import clients, compared, drawings, lists, parts, producers, worst
+from spark_reports.render import clients, drawings, lists, parts, producers, worst
 from spark_reports.report import history, links, missing, words
 from spark_reports.report.causes import KINDS
 from spark_reports.report.headline import bad_and_good, notes, sent_again_records
@@ -18,11 +18,6 @@ _PROOFS: Final = {
     State.INCOMPLETE: ("incomplete", "Log incomplete: numbers are at least these"),
 }
 """The look and the name of the mark."""
-_DIRECTIONS: Final = {
-    "better": "better than usual",
-    "worse": "worse than usual",
-    "as_usual": "as usual",
-}
 _MISSING_SHOWN: Final = 3
 """The sentences of each kind about missing parts of the log."""
 _LABELS: Final = ("00", "06", "12", "18", "24")
@@ -55,13 +50,11 @@ def of_report(
 
 
 def _sections(report: Report, rows: int) -> parts.Parts:
-    totals, trend = report["totals"], report["trend"]
+    totals = report["totals"]
     affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
-    changed = words.many(len(trend["changes"]), "producer") if trend else ""
     refused = report["refused_by_kafka_4"]
     topics = report["topics_omitted"]["count"] + len(report["topics"])
-    past = [report["history"]["sentence"]] if report["history"] else []
-    told = [words.short(text, _TEXT_CHARS) for text in [*notes(report), *past]]
+    told = [words.short(text, _TEXT_CHARS) for text in notes(report)]
     known = sum(1 for producer in report["producers"] if producer["known"])
     pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
     return [
@@ -70,9 +63,7 @@ def _sections(report: Report, rows: int) -> parts.Parts:
         _balance(report),
         parts.section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
         worst.owners(report, rows),
-        parts.section("days", "The worst producers, day by day", worst.strips(report, rows)),
         _closed("notes", "About these numbers", [parts.paragraph(text) for text in told]),
-        _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
         *clients.sections(
             *(totals, report["would_reject"], report["repaired"], totals["records_repaired"], rows),
             is_closed=True,
@@ -145,11 +136,11 @@ def _week(report: Report) -> Markup | None:
             words.short(day["day"], 10),
             history.in_words(day) if day["records"] else "–",
             history.share(day) / most,
-            None if day["is_compared"] else history.reason(day),
+            history.doubt(day),
         )
         for day in past["days"]
     ]
-    return drawings.days(f"Rejected by day: {_DIRECTIONS.get(past['direction'], 'not compared')}", bars)
+    return drawings.days("Rejected by day", bars)
 
 
 def _balance(report: Report) -> Markup:

@@ -4,20 +4,18 @@ import json
 from collections.abc import Sequence
 from datetime import date
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any
 
 from spark_reports.log.completeness import Evidence, days_without_log, quality
 from spark_reports.log.grouping import Rows
 from spark_reports.log.period import days_between
-from spark_reports.report import groups, reasons, shape, trend, words
+from spark_reports.report import groups, reasons, shape, words
 from spark_reports.report.groups import grouped
 from spark_reports.report.headline import headline, rejected_records
 from spark_reports.report.producers import latest_ms, with_rejections
 from spark_reports.report.shape import of_row
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
-
-_COMPARABLE_DAYS: Final = 2
 
 
 def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Report:
@@ -60,7 +58,6 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         repaired=_repaired(tables.worst(tables.repaired)),
         rules=[of_row(shape.RuleAtWork, row) for row in counters.table(groups.RULES, top)],
         in_force=[_in_force(row) for row in day.in_force[:top]],
-        trend=_trend(tables),
         history=None,
         owners=None,
         links=None,
@@ -136,18 +133,6 @@ def _in_force(row: dict[str, Any]) -> shape.InForce:
 
 def _names(listed: object) -> list[str]:
     return [str(name) for name in listed] if isinstance(listed, list) else []
-
-
-def _trend(tables: Tables) -> shape.Trend | None:
-    """The trend; None without a rollup, or on its first day, which has no day before it."""
-    if tables.known is None or len(tables.days) < _COMPARABLE_DAYS:
-        return None
-    changes = trend.changes(tables.known, tables.day.last)
-    return shape.Trend(
-        days=[of_row(shape.DayOfTrend, day) for day in tables.days],
-        changes=[of_row(shape.Change, change) for change in changes[: tables.top]],
-        new_producers=sum(change["kind"] == "new" for change in changes),
-    )
 
 
 def _limits(rows: Rows, topics: Sequence[str]) -> list[shape.Limits]:

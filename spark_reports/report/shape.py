@@ -288,26 +288,6 @@ class DayOfTrend(TypedDict):
     producers_affected: int
 
 
-class Change(Client):
-    """A client whose rejections changed; `kind` is new, doubled or recovered (`report.rollup`)."""
-
-    kind: str
-    records: int
-    rejected_records: int
-    records_before: int
-    rejected_before: int
-
-
-class Trend(TypedDict):
-    """The last day of the period compared with the seven days before it, as far as they are known."""
-
-    days: list[DayOfTrend]
-    changes: list[Change]
-    """The producers that changed most, at most `--top`."""
-    new_producers: int
-    """All clients whose change is `new`, also those that `changes` leaves out (at most 10,000)."""
-
-
 class HarmedProducer(Client):
     """A producer whose good records were rejected."""
 
@@ -355,8 +335,6 @@ class Report(TypedDict):
     """At most `--top`."""
     in_force: list[InForce]
     """The starts and reloads of the period, newest first. A process that runs on has none."""
-    trend: Trend | None
-    """Null if no day before is known (`daily --rollup`)."""
     history: History | None
     """Null without `daily --rollup`."""
     owners: Owned | None

@@ -13,19 +13,8 @@ class PastDay(TypedDict):
     state: str
     """`complete`, `complete_in_part` or `incomplete` as in LogQuality; `not_over`; or `missing`: the rollup
     does not hold the day."""
-    is_compared: bool
-    """False if the day is missing, is not over, had no records, or if too much of its log is missing."""
     records: int | None
     rejected_records: int | None
-
-
-class Usual(TypedDict):
-    """The medians of the days before that can be compared; of an even number of days, the lower one of the
-    two in the middle. `share_of` has the counts of the day with the median share."""
-
-    days: int
-    rejected_records: int
-    share_of: PastDay
 
 
 class History(TypedDict):
@@ -33,11 +22,8 @@ class History(TypedDict):
 
     days: list[PastDay]
     """Eight days, the oldest first. The last one is the day itself."""
-    direction: str
-    """`better`, `worse` or `as_usual`, by the share of rejected records; `not_compared`."""
-    usual: Usual | None
-    """Null if nothing can be compared."""
-    sentence: str
+    new_producers: int | None
+    """Clients that were rejected on the last day, and on none of the days before; null if none is known."""
 
 
 class Known(TypedDict):

@@ -16,7 +16,6 @@ from spark_reports.report.shape import (
     Limits,
     Producer,
     Report,
-    Trend,
     WouldReject,
 )
 from tsproxy.decisions.old_requests import use_text
@@ -125,12 +124,6 @@ NOT_LISTED: Final = "(not listed)"
 PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID, NOT_LISTED)
 """The words that stand in tables for a name. A client or topic that is really called so, or so behind
 backslashes, has one more backslash in front wherever it is shown or kept (`transforms.named`)."""
-
-_CHANGES: Final[Mapping[str, str]] = {
-    "new": "new: never rejected before",
-    "doubled": "rejected share at least doubled",
-    "recovered": "recovered: no rejections any more",
-}
 
 PROBLEM_WORDS: Final[Mapping[str, str]] = {
     "not_json": "not one JSON object of the log: torn by a crash, cut by a shipper, packed "
@@ -393,25 +386,8 @@ def rule(name: str | None) -> str:
     return "candidate limits" if name == CANDIDATE else short(name or "–", 60)
 
 
-def change(trend: Trend, kind: str) -> str:
-    """The change of a client against the days before (`shape.Change`), as far as they are known."""
-    return _CHANGES.get(kind, kind) + (_days_known(trend) if kind == "new" else "")
-
-
-def _days_known(trend: Trend) -> str:
-    """The number of the seven days before that are known, in brackets; nothing if all are."""
-    *before, last = (day["day"] for day in trend["days"])
-    first = (date.fromisoformat(last) - timedelta(days=DAYS_BEFORE)).isoformat()
-    return _known(sum(day >= first for day in before))
-
-
 def _known(number: int) -> str:
     return "" if number == DAYS_BEFORE else f" ({number} of {many(DAYS_BEFORE, 'day')} known)"
-
-
-def new_count(trend: Trend | None) -> int:
-    """The number of clients that were rejected today and never on the known ones of the seven days before."""
-    return trend["new_producers"] if trend else 0
 
 
 def short(text: str, limit: int = 160) -> str:

@@ -35,7 +35,7 @@ def empty():
     report["totals"] = dict.fromkeys(report["totals"], 0)
     for name in ("producers_omitted", "topics_omitted"):
         report[name] = dict.fromkeys(report[name], 0)
-    report["would_reject"], report["trend"] = [], None
+    report["would_reject"] = []
     report["rules"], report["in_force"] = [], []
     return report | {"headline": "No records came through the proxy."}
 
@@ -50,7 +50,7 @@ def hostile(text):
             topic["topic"] = text
         for example in producer["examples"]:
             example |= {"topic": text, "error_message": text, "client_address": text}
-    for row in [*report["would_reject"], *report["trend"]["changes"]]:
+    for row in report["would_reject"]:
         row |= {"client_id": text, "principal": text}
     for row in [*report["producers"], *report["would_reject"], *report["owners"]["teams"]]:
         row["team"] = text
@@ -64,7 +64,6 @@ def hostile(text):
         row |= {"proxy": text, "mode": text, "limits_from": text, "rules": [text], "waivers": [text]}
     for topic in [*report["topics"], *report["limits"]]:
         topic["topic"] = text
-    report["history"] |= {"sentence": text, "direction": text}
     for day in report["history"]["days"]:
         day |= {"day": text, "state": text}
     report["log"]["quarantined_lines"] = {"not_json": 1}
@@ -91,7 +90,6 @@ def week(**changed):
         own = history.DayFacts(
             day=day,
             state="complete",
-            is_compared=True,
             records=100_000,
             rejected_records=rejected,
             producers_affected=3,
@@ -124,8 +122,8 @@ def complete():
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"teams": "../teams", "address": None}
-    compared = history.compared(week_of(report), date(2026, 11, 20), 1)
-    return report | {"history": compared, "links": links}
+    beside = history.beside(week_of(report), date(2026, 11, 20), 1)
+    return report | {"history": beside, "links": links}
 
 
 def week_of(report):
@@ -147,5 +145,4 @@ def large(producers=1_000):
     report["topics"] = report["topics"] * 500
     report["would_reject"] = report["would_reject"] * 1_000
     report["rules"], report["in_force"] = report["rules"] * 1_000, report["in_force"] * 1_000
-    report["trend"]["changes"] = report["trend"]["changes"] * 1_000
     return report

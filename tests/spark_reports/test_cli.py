@@ -90,7 +90,8 @@ def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the
         report = json.loads((tmp_path / "out" / day / "report.json").read_text())
         assert (report["first_day"], report["last_day"], report["log"]["boots"]) == (day, day, 1)
         assert list((tmp_path / "rollup" / "producers" / f"event_date={day}").iterdir())
-    assert [day["day"] for day in report["trend"]["days"]] == ["2026-11-20", "2026-11-21"]
+    states = [day["state"] for day in report["history"]["days"]]
+    assert (states[:6], "missing" in states[6:]) == (["missing"] * 6, False)
     weeks = {producer["client_id"]: producer["week"] for producer in report["producers"]}
     assert weeks
     assert all(week[:6] == [None] * 6 and all(week[6:]) for week in weeks.values())

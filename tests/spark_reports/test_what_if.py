@@ -153,7 +153,7 @@ def test_a_day_that_is_made_again_without_records_keeps_none_of_its_old_ones(spa
         made = ["--output", str(tmp_path / "out"), "--quiet", *asked]
         assert main(["daily", "--input", str(path), *made]) == 0
     kept = json.loads((tmp_path / "rollup" / "days" / "2026-11-20.json").read_text())
-    assert (kept["records"], kept["is_compared"]) == (0, False)
+    assert kept["records"] == 0
     for name in ("producers", "drift"):
         assert not list((tmp_path / "rollup" / name).glob("event_date=*"))
     capsys.readouterr()
@@ -207,18 +207,15 @@ def test_a_log_whose_lines_cannot_be_used_any_more_is_no_other_one(spark, tmp_pa
         assert main(["daily", "--input", str(path), "--output", str(tmp_path / "out"), *asked]) == 0
 
 
-def test_the_second_days_report_names_new_and_recovered_clients(rollup, capsys):
-    report = json.loads((rollup / "20261121" / "report.json").read_text())
-    changes = {change["client_id"]: change["kind"] for change in report["trend"]["changes"]}
-    assert changes == {"svc": "new", "old": "recovered"}
-    assert json.loads((rollup / "20261120" / "report.json").read_text())["trend"] is None
+def test_the_second_day_has_new_and_recovered_clients_and_its_report_counts_the_new_ones(rollup, capsys):
+    made = [json.loads((rollup / day / "report.json").read_text()) for day in ("20261120", "20261121")]
+    assert [report["history"]["new_producers"] for report in made] == [None, 1]
     found = answer(capsys, "trend", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21")
-    assert found["days"] == report["trend"]["days"]
-    assert found["changes"] == report["trend"]["changes"]
+    assert {row["client_id"]: row["kind"] for row in found["changes"]} == {"svc": "new", "old": "recovered"}
     assert [day["rejected_records"] for day in found["days"]] == [20, 40]
 
 
-def test_days_that_are_missing_or_incomplete_are_not_compared_and_are_no_noughts(rollup):
+def test_days_that_are_missing_are_no_noughts(rollup):
     """The log has no heartbeats, so both days are incomplete."""
     for name, records, rejected in (("20261120", [1_067], [20]), ("20261121", [1_067, 1_060], [20, 40])):
         found = json.loads((rollup / name / "report.json").read_text())["history"]
@@ -229,11 +226,6 @@ def test_days_that_are_missing_or_incomplete_are_not_compared_and_are_no_noughts
         assert {day["state"] for day in known} == {"incomplete"}
         missing = found["days"][: -len(records)]
         assert [(day["state"], day["records"]) for day in missing] == [("missing", None)] * (8 - len(records))
-        assert (found["direction"], found["usual"]) == ("not_compared", None)
-        assert found["sentence"] == (
-            "Not compared with the days before. The day itself: incomplete; at least "
-            f"{rejected[-1]} records rejected."
-        )
 
 
 def test_the_index_and_the_reports_link_to_each_other(rollup):
