@@ -82,7 +82,7 @@ def _sections(report: Report, rows: int) -> parts.Parts:
         ),
         _closed(
             "rules",
-            f"Rules in force and waivers: {words.many(len(report['rules']), 'row')}",
+            f"Rules and waivers: {words.many(len(report['rules']), 'row')}",
             lists.rules(report, rows),
         ),
         _closed(

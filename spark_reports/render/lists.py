@@ -6,12 +6,9 @@ from typing import Final
 from spark_reports.render import parts
 from spark_reports.render.producers import tag
 from spark_reports.report import words
-from spark_reports.report.shape import InForce, ReasonRow, Report, Topic
+from spark_reports.report.shape import ReasonRow, Report, Topic
 from tsproxy.model.markup import Markup
 from tsproxy.model.outcome import VerdictName
-
-_STARTS_SHOWN: Final = 10
-_NAMES_SHOWN: Final = 12
 
 
 def open_ends(report: Report) -> Markup | None:
@@ -79,7 +76,7 @@ def _part(records: int, topic: Topic) -> parts.Content:
 
 
 def rules(report: Report, rows: int) -> parts.Parts:
-    """The rules with the records that they rejected or would reject, then starts and reloads."""
+    """The rules with the records that they rejected or would reject."""
     shown = [
         (
             parts.text(words.rule(row["rule"]), "name"),
@@ -91,33 +88,10 @@ def rules(report: Report, rows: int) -> parts.Parts:
     ]
     heads = ("Rule", "Mode", "Waiver", "#Batches", "#Records", "#Bad", "#Rejected")
     none = "No batch violated a rule of tsproxy's own; no waiver was used."
-    unchanged = "No process started or reloaded: the configuration is that of the day before."
     return [
         parts.table("rules", heads, shown[:rows]) if shown else parts.paragraph(none, "none"),
         parts.more(len(shown) - rows, "rule"),
-        parts.bullets(
-            [_started(start) for start in report["in_force"][: min(rows, _STARTS_SHOWN)]], "starts"
-        ),
-        parts.paragraph(unchanged, "more") if not report["in_force"] else None,
     ]
-
-
-def _started(start: InForce) -> str:
-    """A sentence about the configuration of a process."""
-    event = "started" if start["kind"] == "start" else "reloaded its configuration"
-    facts = [
-        f"mode {words.short(start['mode'] or 'unknown', 20)}",
-        f"limits from {words.short(start['limits_from'] or 'unknown', 60)}",
-        f"rules: {_named(start['rules'])}",
-        f"waivers: {_named(start['waivers'])}",
-    ]
-    time = words.instant_words(start["ts"])
-    return f"{words.short(start['proxy'], 60)} {event}, {time}: {'; '.join(facts)}."
-
-
-def _named(names: list[str]) -> str:
-    shown = ", ".join(words.short(name, 60) for name in names[:_NAMES_SHOWN]) or "none"
-    return shown + (f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else "")
 
 
 def log_quality(report: Report) -> parts.Parts:

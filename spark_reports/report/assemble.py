@@ -1,10 +1,8 @@
 """Makes report.json (`shape`) from collected tables: plain Python, no Spark, no clock."""
 
-import json
 from collections.abc import Sequence
 from datetime import date
 from operator import itemgetter
-from typing import Any
 
 from spark_reports.log.completeness import Evidence, days_without_log, quality
 from spark_reports.log.grouping import Rows
@@ -57,7 +55,6 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         would_reject=_would_reject(tables.worst(tables.watched)),
         repaired=_repaired(tables.worst(tables.repaired)),
         rules=[of_row(shape.RuleAtWork, row) for row in counters.table(groups.RULES, top)],
-        in_force=[_in_force(row) for row in day.in_force[:top]],
         history=None,
         owners=None,
         links=None,
@@ -111,28 +108,6 @@ def _repaired(rows: Rows) -> list[shape.Repaired]:
         others = {"topics": len(row["topics"]), "first_ts": first_ts}
         shown.append(of_row(shape.Repaired, row, cause=advice.cause, fix=advice.fix, **others))
     return shown
-
-
-def _in_force(row: dict[str, Any]) -> shape.InForce:
-    """The row with its `facts`. Another version of tsproxy may write other facts."""
-    try:
-        facts = json.loads(row["facts"] or "{}")
-    except ValueError:
-        facts = {}
-    facts = facts if isinstance(facts, dict) else {}
-    mode, limits_from = (facts.get(name) for name in ("mode", "limits_from"))
-    return of_row(
-        shape.InForce,
-        row,
-        mode=None if mode is None else str(mode),
-        limits_from=None if limits_from is None else str(limits_from),
-        rules=_names(facts.get("rules")),
-        waivers=_names(facts.get("waivers")),
-    )
-
-
-def _names(listed: object) -> list[str]:
-    return [str(name) for name in listed] if isinstance(listed, list) else []
 
 
 def _limits(rows: Rows, topics: Sequence[str]) -> list[shape.Limits]:

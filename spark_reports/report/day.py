@@ -30,8 +30,6 @@ class Day:
     """`transforms.examples`."""
     limits: Rows
     """`transforms.limits`."""
-    in_force: Rows
-    """`transforms.in_force`."""
     refused: Rows
     """`transforms.refused_by_kafka_4`."""
 
@@ -46,7 +44,7 @@ class Day:
 
 FOLDER: Final = "evidence"
 """The folder of the days' files in a rollup."""
-_AS_THEY_ARE: Final = ("clocks", "addresses", "examples", "limits", "in_force", "refused")
+_AS_THEY_ARE: Final = ("clocks", "addresses", "examples", "limits", "refused")
 
 
 def to_text(day: Day, now_ms: int) -> str:

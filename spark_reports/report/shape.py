@@ -268,19 +268,6 @@ class RuleAtWork(TypedDict):
     rejected_records: int
 
 
-class InForce(TypedDict):
-    """The configuration of a process when it started or reloaded."""
-
-    ts: str
-    proxy: str
-    kind: str
-    """`start` or `reload`."""
-    mode: str | None
-    limits_from: str | None
-    rules: list[str]
-    waivers: list[str]
-
-
 class DayOfTrend(TypedDict):
     day: str
     records: int
@@ -333,8 +320,6 @@ class Report(TypedDict):
     """The worst, at most `--top` of each team."""
     rules: list[RuleAtWork]
     """At most `--top`."""
-    in_force: list[InForce]
-    """The starts and reloads of the period, newest first. A process that runs on has none."""
     history: History | None
     """Null without `daily --rollup`."""
     owners: Owned | None

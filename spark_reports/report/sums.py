@@ -39,8 +39,6 @@ _ROWS_AT_ONCE: Final = 20_000
 _CLUSTERS_NAMED: Final = 5
 EXAMPLES: Final = 2
 """So many rejected batches of each client and reason are shown."""
-MAX_IN_FORCE: Final = 200
-"""The most starts and reloads of proxies."""
 MAX_REFUSED: Final = 10_000
 """The most rows about clients that Kafka 4 refuses. A proxy names a thousand an interval."""
 
@@ -86,11 +84,8 @@ def require_one_cluster(boots: Iterable[Mapping[str, Any]]) -> None:
 
 
 def of_cluster(lines: DataFrame, cluster: str | None) -> DataFrame:
-    """The lines of a cluster, and those that a process wrote before it knew its cluster. None: all lines."""
-    if cluster is None:
-        return lines
-    is_early = F.col("cluster_id").isNull() & (F.col("event") == EventName.LIFECYCLE.value)
-    return lines.where((F.col("cluster_id") == cluster) | is_early)
+    """The lines of a cluster. None: all lines."""
+    return lines if cluster is None else lines.where(F.col("cluster_id") == cluster)
 
 
 @dataclass(frozen=True)
@@ -129,19 +124,15 @@ class Sums:
             writers = {(row["proxy"], row["boot"]) for row in self.evidence.boots if row["lines"]}
             return {self.source.first.isoformat(): writers}
         by_day: dict[str, set[Process]] = {}
-        for row in frames.rows(self._certain(self.usable).select("day", *BOOT).distinct()):
+        for row in frames.rows(self.usable.select("day", *BOOT).distinct()):
             by_day.setdefault(row["day"], set()).add((row["proxy"], row["boot"]))
         return by_day
 
     def without_a_line(self, processes: Collection[Process]) -> set[Process]:
         """The processes among these of which no line was read, usable or not."""
-        asked = self._certain(self.lines).where(F.col("boot").isin(*{boot for _, boot in processes}))
+        asked = self.lines.where(F.col("boot").isin(*{boot for _, boot in processes}))
         seen = frames.rows(read.identified(asked).select(*BOOT).distinct())
         return {*processes} - {(row["proxy"], row["boot"]) for row in seen}
-
-    def _certain(self, lines: DataFrame) -> DataFrame:
-        """The lines without those of processes that may be of another cluster."""
-        return lines if self.cluster is None else lines.where(F.col("cluster_id") == self.cluster)
 
     def day(self) -> Day:
         """All that a report needs, on the driver."""
@@ -157,7 +148,6 @@ class Sums:
             addresses=frames.rows(transforms.of_clients(addresses, worst)),
             examples=frames.rows(transforms.of_clients(examples, worst)),
             limits=frames.rows(transforms.limits(self._of(EventName.LIFECYCLE))),
-            in_force=frames.rows(transforms.in_force(self._of(EventName.LIFECYCLE), MAX_IN_FORCE)),
             refused=frames.rows(transforms.refused_by_kafka_4(self._of(EventName.CLIENT), MAX_REFUSED)),
         )
 

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import frames
-from spark_reports.log.sequence import BOOT, instant_ms
+from spark_reports.log.sequence import instant_ms
 from spark_reports.report.groups import CLIENT, REASON, ROLLUP
 from spark_reports.report.words import FOLDED, PLACEHOLDERS
 from tsproxy.decisions.drift import HISTOGRAM_NAME
@@ -131,13 +131,6 @@ def limits(lifecycle: DataFrame) -> DataFrame:
     is_known = F.col("topic").isNotNull() & F.col("timestamp_type").isNotNull()
     sets = lifecycle.where((F.col("kind") == LifecycleKind.LIMITS.value) & is_known).groupBy(*keys)
     return sets.agg(F.min("ts").alias("first_ts"), F.max("ts").alias("last_ts")).orderBy(*keys)
-
-
-def in_force(lifecycle: DataFrame, count: int) -> DataFrame:
-    """The last starts and reloads; `facts` is a JSON object as text."""
-    begun = lifecycle.where(F.col("kind").isin(LifecycleKind.START.value, LifecycleKind.RELOAD.value))
-    last = begun.orderBy(F.desc("ts"), *BOOT, "seq").limit(count)
-    return last.select(*BOOT, "seq", "kind", "facts", "ts")
 
 
 def refused_by_kafka_4(clients: DataFrame, count: int) -> DataFrame:

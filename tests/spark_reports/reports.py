@@ -36,7 +36,7 @@ def empty():
     for name in ("producers_omitted", "topics_omitted"):
         report[name] = dict.fromkeys(report[name], 0)
     report["would_reject"] = []
-    report["rules"], report["in_force"] = [], []
+    report["rules"] = []
     return report | {"headline": "No records came through the proxy."}
 
 
@@ -60,8 +60,6 @@ def hostile(text):
         row |= {"topic": text, "rule": text, "waiver": text}
     for row in report["rules"]:
         row |= {"rule": text, "mode": text, "waiver": text}
-    for row in report["in_force"]:
-        row |= {"proxy": text, "mode": text, "limits_from": text, "rules": [text], "waivers": [text]}
     for topic in [*report["topics"], *report["limits"]]:
         topic["topic"] = text
     for day in report["history"]["days"]:
@@ -144,5 +142,5 @@ def large(producers=1_000):
     report["producers"] = [copy.copy(one) for _ in range(producers)]
     report["topics"] = report["topics"] * 500
     report["would_reject"] = report["would_reject"] * 1_000
-    report["rules"], report["in_force"] = report["rules"] * 1_000, report["in_force"] * 1_000
+    report["rules"] = report["rules"] * 1_000
     return report

@@ -93,7 +93,7 @@ def known(days):
 
 def day_of(*rows):
     """A day of these rows: nothing is known of addresses, examples and processes."""
-    none = {name: [] for name in ("addresses", "examples", "limits", "in_force", "refused")}
+    none = {name: [] for name in ("addresses", "examples", "limits", "refused")}
     return Day(FRIDAY, FRIDAY, source_of(*rows), Evidence([], [], []), ([], []), **none)
 
 

@@ -36,7 +36,6 @@ OURA = Peer("public", "10.0.0.1", 1, "oura")
 BILLING = Peer("public", "10.0.0.2", 1, "billing", "User:b", "sarama/1.17.0")
 PERSONS = {"hashed": ("~0123456789abcdef", ["~fedcba9876543210"]), "left-out": (None, [])}
 """The principal and the addresses, as `decisions.privacy` writes them."""
-FACTS = {"mode": "enforce", "limits_from": "broker", "rules": ["recent"], "waivers": ["backfill"]}
 
 
 def a_morning(day, proxy, *, proven):
@@ -116,8 +115,6 @@ def of_rules():
         "waiver": "backfill",
         "reason": "too_old",
     }
-    yield line(0, kind="start", facts=FACTS | {"listeners": ["public"]})
-    yield line(0, kind="reload", facts={"mode": ["hostile"], "rules": 7})
     yield counters(0, client_id="soon", **by_candidate)
     yield counters(0, client_id="etl", records=400, bad_records=7, **held)
 
@@ -292,17 +289,6 @@ def test_records_counted_by_a_candidate_or_a_waiver_are_listed_apart(made):
     rules = {(row["rule"], row["waiver"]): (row["records"], row["rejected_records"]) for row in made["rules"]}
     assert (rules["recent", "backfill"], rules["candidate", None]) == ((400, 0), (10, 0))
     assert "waiver backfill" in html.render(made)
-
-
-def test_proxies_show_their_configuration(made):
-    """Facts come from any version of tsproxy. Unknown facts, and facts of another form, do no harm."""
-    [proxy] = {row["proxy"] for row in made["in_force"] if row["rules"]}
-    known = {"ts": "2026-11-20T00:00:00.000Z", "proxy": proxy}
-    rows = [row for row in made["in_force"] if row["proxy"] == proxy]
-    assert sorted(rows, key=lambda row: row["kind"]) == [
-        known | {"kind": "reload", "mode": "['hostile']", "limits_from": None, "rules": [], "waivers": []},
-        known | {"kind": "start"} | FACTS,
-    ]
 
 
 def test_a_client_that_is_called_as_the_folded_ones_is_never_taken_for_them(made):
