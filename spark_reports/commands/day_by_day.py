@@ -53,7 +53,7 @@ before."""
 _TABLE: Final = "lines"
 _UNMADE: Final = "unmade.json"
 _FACTS: Final = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
-_REPORT: Final = re.compile(rf"report\.(md|{'|'.join(ALL_FORMATS)})|{links.PAGES.pattern}")
+_REPORT: Final = re.compile(rf"report\.(md|csv|{'|'.join(ALL_FORMATS)})|{links.PAGES.pattern}")
 """The files of a report, also of earlier releases."""
 _WORST_FIRST: Final = (FAILED, GATE_TRIPPED)
 

@@ -52,7 +52,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         dest="formats",
         type=_formats,
         metavar="LIST",
-        help="of html,json,csv,prom; default: html,json (with --store: prom, too)",
+        help="of html,json,prom; default: html,json (with --store: prom, too)",
     )
     output.add_argument(
         "--top",
@@ -177,9 +177,8 @@ class Publication:
         known: "TableSource | None",
         before: Mapping[str, DayFacts],
         processes: Mapping[str, Set["Process"]],
-    ) -> tuple[Report, Report, list[DayFacts]]:
-        """The report with its owners, its history and its links; the same with all clients, for the sheet;
-        and the facts of its days.
+    ) -> tuple[Report, list[DayFacts]]:
+        """The report with its owners, its history and its links, and the facts of its days.
 
         `now_ms`: when the log was read. `known`: the clients' days of the week; None without a rollup.
         `before`: the facts of the week that the rollup holds. `processes`: those that wrote the log, by day.
@@ -189,13 +188,11 @@ class Publication:
         known_owners = self.owners if isinstance(self.owners, Owners) else None
         made = tables.collect(day, self.top, known, known_owners)
         report = assemble.assemble(made, day.first, day.last, now_ms)
-        everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.repaired)
         days = [of_row(DayOfTrend, row) for row in made.days]
         new = trend.new_producers(made.known, made.days, day.last)
-        linked, facts = self.linked(report, days, before, processes, new)
-        return linked, everybody, facts
+        return self.linked(report, days, before, processes, new)
 
     def linked(
         self,
@@ -218,7 +215,6 @@ class Publication:
             past = history.beside(known, last, new_producers)
         links_of_page = Links(
             json="report.json" if "json" in self.formats else None,
-            csv="report.csv" if "csv" in self.formats else None,
             index=f"{'../' * len(steps)}{_INDEX}" if steps else None,
             day_before=_neighbour(known, first - timedelta(days=1), steps),
             day_after=_neighbour(known, last + timedelta(days=1), steps),
@@ -227,12 +223,10 @@ class Publication:
         )
         return {**report, "history": past, "links": links_of_page}, facts
 
-    def publish(self, spark: "SparkSession | None", report: Report, everybody: Report) -> None:
-        """Write the report's files and the teams' folders. `everybody`: the report with all clients, for the
-        sheet. `spark`: None if all places are on this machine."""
+    def publish(self, spark: "SparkSession | None", report: Report) -> None:
+        """Write the report's files and the teams' folders. `spark`: None if all is on this machine."""
         for name in self.formats:
-            text = FORMATS[name](everybody if name == "csv" else report)
-            files.write(spark, self.output, f"report.{name}", text)
+            files.write(spark, self.output, f"report.{name}", FORMATS[name](report))
         self._publish_teams(spark, report)
 
     def keep(self, spark: "SparkSession", facts: Iterable[DayFacts]) -> None:

@@ -9,7 +9,7 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.exits import OK, NotAReportError
-from spark_reports.render import html, prom, sheet
+from spark_reports.render import html, prom
 from spark_reports.report.files import read_report, to_json, write_text
 from spark_reports.report.shape import Report
 
@@ -17,7 +17,6 @@ FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
     {
         "html": html.render,
         "json": to_json,
-        "csv": sheet.render,
         "prom": prom.render,
     }
 )

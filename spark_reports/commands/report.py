@@ -46,6 +46,6 @@ def run(options: argparse.Namespace) -> int:
     the_day = the_day if publication.has_addresses else the_day.without_addresses()
     known = stored.producers(publication.rollup, week_before, day)
     before = stored.days(publication.rollup, week_before, day + timedelta(days=1))
-    report, everybody, _ = publication.completed(the_day, now_ms, known, before, {})
-    publication.publish(None, report, everybody)
+    report, _ = publication.completed(the_day, now_ms, known, before, {})
+    publication.publish(None, report)
     return daily_run.status(report, options.fail_on)

@@ -177,15 +177,13 @@ def neighbours(report: Report) -> Markup | None:
 
 
 def _foot(report: Report) -> parts.Content:
-    """When the page was made, and links to the files beside it: report.json (latest.json of a team) and
-    report.csv."""
+    """When the page was made, and a link to the file beside it: report.json (latest.json of a team)."""
     made, known = report["generated_ts"], report["links"]
-    exact, sheet = (links.relative(known[key]) if known else None for key in ("json", "csv"))
+    exact = links.relative(known["json"]) if known else None
     return (
         f"Made {made[:10]} {made[11:16]} UTC. Exact numbers of everything shown: ",
         parts.text(exact, link=exact) if exact else "report.json",
-        ". ",
-        ("For a spreadsheet: ", parts.text("report.csv", link=sheet), ".") if sheet else None,
+        ".",
     )
 
 

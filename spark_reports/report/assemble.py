@@ -67,18 +67,6 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
     )
 
 
-def everybody(report: shape.Report, tables: Tables) -> shape.Report:
-    """The report with all rows about clients (at most MAX_CLIENTS of each outcome), and without their hours:
-    report.csv is made of it."""
-    last = date.fromisoformat(report["last_day"])
-    return {
-        **report,
-        "producers": with_rejections(tables, tables.clients, [], last),
-        "would_reject": _would_reject(tables.watched),
-        "repaired": _repaired(tables.repaired),
-    }
-
-
 def _hours(first: date, last: date) -> list[str]:
     return [f"{day}T{hour:02d}" for day in days_between(first, last) for hour in range(24)]
 

@@ -68,7 +68,6 @@ class Links(TypedDict):
     """The targets of the page's links, relative to the page; null if there is none."""
 
     json: str | None
-    csv: str | None
     index: str | None
     day_before: str | None
     day_after: str | None

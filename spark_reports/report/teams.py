@@ -186,7 +186,6 @@ def linked(report: Report, known: Latest) -> Report:
     )
     beside = Links(
         json=LATEST,
-        csv=None,
         index=INDEX,
         day_before=before,
         day_after=after,

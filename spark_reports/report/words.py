@@ -118,10 +118,7 @@ FOLDED: Final = "(other)"
 _NO_ID: Final = "(no client id)"
 _EMPTY_ID: Final = "(empty client id)"
 
-NOT_LISTED: Final = "(not listed)"
-"""The row of all clients of which report.csv has no rows."""
-
-PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID, NOT_LISTED)
+PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID)
 """The words that stand in tables for a name. A client or topic that is really called so, or so behind
 backslashes, has one more backslash in front wherever it is shown or kept (`transforms.named`)."""
 

@@ -117,7 +117,7 @@ def owned(report, known, clients=None):
 def complete():
     """The fixed report with everything that an option adds: owners, a week before it, links."""
     report = owned(fixed(), owners.parse(OWNERS, "owners.toml"))
-    links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
+    links = {"json": "report.json", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"teams": "../teams", "address": None}
     beside = history.beside(week_of(report), date(2026, 11, 20), 1)

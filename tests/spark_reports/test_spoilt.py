@@ -84,7 +84,7 @@ def test_no_line_ends_a_report_or_bends_it(spark, log, problems, tmp_path, capsy
     """Sums are those of the lines that were not set aside. The pages are made, and report.json is what its
     schema says."""
     asked = ["--input", str(log), "--date", "2026-11-20", "--output", str(tmp_path), "--json"]
-    asked += ["--rollup", str(tmp_path / "rollup"), "--format", "html,json,csv,prom"]
+    asked += ["--rollup", str(tmp_path / "rollup"), "--format", "html,json,prom"]
     assert main(["daily", *asked]) == 2
     assert "clusters, and their numbers are not added up" in capsys.readouterr().err
     assert main(["daily", *asked, *CLUSTER]) == 3

@@ -52,7 +52,7 @@ def test_the_page_links_to_its_neighbours_and_files():
     page = Page(html.render(reports.complete()))
     relative = [link for link in page.links if ":" not in link and not link.startswith("#")]
     others = [link for link in relative if "#" not in link and "/teams/" not in link]
-    assert others == [*NEIGHBOURS, "report.json", "report.csv"]
+    assert others == [*NEIGHBOURS, "report.json"]
     assert all(link.startswith("#") for link in Page(html.render(reports.fixed())).links)
 
 
@@ -88,7 +88,7 @@ def test_links_are_relative_to_the_index_on_every_file_system(output, above, pag
     assert report["links"]["index"] == f"{up}index.html"
     assert report["links"]["day_before"] == f"{up}2026-11-19/report.html"
     assert report["links"]["day_after"] is None
-    assert (report["links"]["json"], report["links"]["csv"]) == ("report.json", None)
+    assert report["links"]["json"] == "report.json"
     assert set(Page(html.render(report)).links) >= {f"{up}index.html", f"{up}2026-11-19/report.html"}
 
 
