@@ -94,8 +94,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "--address",
         type=arguments.read_by(links.address),
         metavar="URL",
-        help="where readers find the folder above that of the teams, for the links of their texts and feeds, "
-        "such as https://reports.example.com",
+        help="where readers find the folder above that of the teams, for the links of their texts, such as "
+        "https://reports.example.com",
     )
 
 

@@ -138,7 +138,7 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     assert f"Written: {out}report.html, {out}report.json\n" in capsys.readouterr().out
     assert not killed.exists()
     pay = tmp_path / "kept" / "teams" / teams.folder_of("Pay")
-    assert names_in(pay) == {"2026-11-20.html", "feed.xml", "index.html", "latest.json"}
+    assert names_in(pay) == {"2026-11-20.html", "index.html", "latest.json"}
     assert f"../teams/{pay.name}/2026-11-20.html" in killed.with_name("report.html").read_text()
     places = ("viewfs://far/kept/teams", str(pay.parent))
     far, here = (files.read_folders(spark, place, "latest.json") for place in places)
