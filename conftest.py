@@ -21,7 +21,7 @@ from py4j.java_gateway import JavaClass, JavaMember, JVMView
 from spark_reports.spark.session import spark_session
 from tests import full_only, native_code
 from tests.log_events.checked import check_all_lines
-from tests.markers import add_markers
+from tests.markers import add_markers, without_others
 from tests.shared_brokers import attached
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
@@ -66,7 +66,8 @@ with Spark; sessions that a command starts still do it."""
 NATIVE = Path(__file__).with_name("tsproxy")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    config.option.markexpr = without_others(config.option.markexpr)
     if stale := [*native_code.stale(NATIVE)]:
         names = ", ".join(source.name for source in stale)
         raise pytest.UsageError(
@@ -88,25 +89,10 @@ def pytest_collection() -> Iterator[object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    full_only.leave_out(config, items)
+@pytest.hookimpl(tryfirst=True)  # before pytest deselects by markers
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         add_markers(item)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    full_only.tell(session.config)
-
-
-@pytest.hookimpl(optionalhook=True)  # xdist's
-def pytest_testnodedown(node: Any) -> None:
-    full_only.hear(node.config, getattr(node, "workeroutput", {}))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if line := full_only.summary(config):
-        terminalreporter.write_line(line)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

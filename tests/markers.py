@@ -4,6 +4,7 @@ A test is marked `broker` if it, or a fixture that it asks for, creates a `Kafka
 starts a Spark session. Tests that do so through a helper are marked by hand.
 """
 
+import os
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import CodeType, FunctionType
 
@@ -13,6 +14,22 @@ STARTS = {"KafkaCluster": "broker", "spark_session": "spark"}
 """The name that starts Java -> the marker of tests and fixtures whose code uses the name."""
 
 
+ASKED_FOR = {
+    "full_only": os.environ.get("TSPROXY_TEST") == "full",
+    "go_tools": os.environ.get("TSPROXY_DEPLOY") == "tools",
+    "go_and_node": os.environ.get("TSPROXY_CLIENTS", "") != "",
+}
+"""The marker of tests that a target of make asks for -> whether it is this run."""
+
+
+def without_others(expression: str) -> str:
+    """The expression of a run (`pytest -m`), without the tests that it has not asked for."""
+    parts = [f"({expression})"] * bool(expression)
+    return " and ".join(
+        parts + [f"not {name}" for name, is_asked_for in ASKED_FOR.items() if not is_asked_for]
+    )
+
+
 def add_markers(item: pytest.Item) -> None:
     """Mark a test by what it and its fixtures start."""
     used = _names(getattr(item, "function", None))
@@ -20,15 +37,6 @@ def add_markers(item: pytest.Item) -> None:
         used |= _names(definitions[-1].func)
     for name in used:
         item.add_marker(STARTS[name])
-
-
-def leave_out(config: pytest.Config, items: list[pytest.Item], marker: str) -> int:
-    """Remove the tests with this marker from a run. Returns their number."""
-    marked = [item for item in items if any(item.iter_markers(marker))]
-    if marked:
-        config.hook.pytest_deselected(items=marked)
-        items[:] = [item for item in items if item not in marked]
-    return len(marked)
 
 
 def _names(function: object) -> set[str]:

@@ -10,14 +10,9 @@ its own session fixtures; the plain brokers alone are the run's (`shared_brokers
 The longest units start first, since a long one that started last would be waited for (`LONGEST`).
 """
 
-import importlib
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-import execnet
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
@@ -26,9 +21,7 @@ from tests import shared_brokers
 
 SPARK = "tests/spark_reports/"
 SPARK_TABLES = "with Spark: tables, and reports on real brokers"
-WITH_SPARK = (SPARK, SPARK_TABLES)
-"""A session costs a quarter of a minute of CPU: its start, and the first command, for which Java loads and
-compiles most of Spark. With two of them, the others of a run do not wait for one long unit."""
+"""Two units have a Spark session each: with one, the others of a run would wait for it."""
 CLUSTER = "tests/e2e/cluster/"
 _OF_TABLES = ("compact", "daily_store", "inputs", "late_days", "store", "what_if")
 TOGETHER = {
@@ -61,44 +54,9 @@ LONGEST = (
 _folder = pytest.StashKey[Path]()
 """The file that names the brokers which the processes share."""
 
-EVERYTHING = "tsproxy_everything"
-"""A worker's input: True if the run collects all tests."""
 
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Iterator[object]:
-    """Imports all tests, each process beginning elsewhere.
-
-    pytest rewrites the asserts of each file that it imports for the first time. That takes twice as long as
-    to collect the tests, and all processes would do it for the same file at the same time. Now each finds
-    what the others have left in `__pycache__`.
-    """
-    worker = getattr(session.config, "workerinput", {})
-    if worker.get(EVERYTHING):
-        files = sorted(Path(__file__).parent.rglob("test_*.py"))
-        first = int(worker["workerid"].removeprefix("gw")) * len(files) // worker["workercount"]
-        for path in files[first:] + files[:first]:
-            name = ".".join(path.relative_to(session.config.rootpath).with_suffix("").parts)
-            with suppress(Exception, pytest.skip.Exception):  # collecting meets it again, and reports it
-                importlib.import_module(name)
-    try:
-        return (yield)
-    except pytest.UsageError as error:
-        if worker:  # xdist tells that a process has ended, not why
-            with session.config.pluginmanager.get_plugin("capturemanager").global_and_fixture_disabled():
-                print(f"ERROR: {error}", file=sys.stderr, flush=True)
-        raise
-
-
-@pytest.hookimpl(tryfirst=True)  # so that `make test` reads the tests of `make test-full`, too
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the longest units in front. All others stay in their order.
-
-    Raises UsageError for a test that would start one more Spark session.
-    """
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) and unit_of(item.nodeid) not in WITH_SPARK:
-            raise pytest.UsageError(f"{item.nodeid} asks for Spark: add its file to TOGETHER")
+    """Puts the longest units in front. All others stay in their order."""
     turns = {unit: turn for turn, unit in enumerate(LONGEST)}
     items.sort(key=lambda item: turns.get(unit_of(item.nodeid), len(turns)))
 
@@ -113,44 +71,11 @@ def pytest_cmdline_main(config: pytest.Config) -> Iterator[None]:
 
 def pytest_configure_node(node: WorkerController) -> None:
     node.workerinput[shared_brokers.KEY] = str(node.config.stash[_folder])
-    node.workerinput[EVERYTHING] = node.config.args_source is pytest.Config.ArgsSource.TESTPATHS
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     config.option.loadscopereorder = False  # it would sort by the number of tests
     return ByFile(config, log)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Each event of a process reaches the one that gives out the units.
-
-    execnet refuses text with half of a surrogate pair, as a name of bytes that are no UTF-8 has. xdist then
-    ends the process, and neither the failed test nor the rest of its file is named.
-    """
-    if hasattr(session.config, "workerinput"):
-        teller = next(
-            each for each in session.config.pluginmanager.get_plugins() if hasattr(each, "sendevent")
-        )
-        send = teller.sendevent
-
-        def tell(name: str, **told: object) -> None:
-            try:
-                send(name, **told)
-            except execnet.DumpError:
-                send(name, **_sendable(told))
-
-        teller.sendevent = tell
-
-
-def _sendable(told: Any) -> Any:
-    if isinstance(told, str):
-        return told.encode("utf-8", "backslashreplace").decode()
-    if isinstance(told, dict):
-        return {_sendable(name): _sendable(value) for name, value in told.items()}
-    if isinstance(told, list | tuple):
-        return type(told)(map(_sendable, told))
-    return told if isinstance(told, bool | int | float | bytes | None) else repr(told)
 
 
 class ByFile(LoadScopeScheduling):

@@ -1,16 +1,10 @@
-"""Leaves the tests that need Go's tools to `make test-deploy`, where Go builds the tools."""
+"""The images of proxy and reports."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.deploy import go_tools, images
-from tests.markers import leave_out
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not go_tools.ARE_WANTED:
-        leave_out(config, items, "go_tools")
+from tests.deploy import images
 
 
 @pytest.fixture(scope="session")

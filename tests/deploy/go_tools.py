@@ -1,6 +1,6 @@
 """Tools of others that Go builds from their modules, once, in the user's cache. The versions are pinned here.
 
-They take Go, and minutes of CPU: so tests that need one run with `make test-deploy` only (`conftest.py`).
+They take Go, and minutes of CPU: tests that need one run with `make test-deploy` only (`tests/markers.py`).
 """
 
 import fcntl
@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-ARE_WANTED = os.environ.get("TSPROXY_DEPLOY") == "tools"
 needs_tools = pytest.mark.go_tools
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
 
