@@ -27,7 +27,6 @@ _OF_TABLES = ("compact", "daily_store", "inputs", "late_days", "store", "what_if
 TOGETHER = {
     **{f"{SPARK}test_{name}.py": SPARK_TABLES for name in _OF_TABLES},
     SPARK: SPARK,
-    "tests/e2e/test_seconds.py": SPARK_TABLES,
     "rigs/truth/": SPARK_TABLES,
     "rigs/chaos/test_short.py": SPARK_TABLES,
     "rigs/incidents/test_ways_back.py": SPARK_TABLES,

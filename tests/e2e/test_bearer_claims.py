@@ -5,7 +5,6 @@ of the unsecured validator in `test_principals`: it trims names and takes no cla
 """
 
 import os
-import time
 from functools import cache
 
 import pytest
@@ -13,11 +12,9 @@ import pytest_asyncio
 
 from tests.e2e.issuer import BEARER, Issuer, validated
 from tests.e2e.principals import allow, names
-from tests.kit.admin import AUTHORIZER, own_login
-from tests.kit.client import connect, produced
+from tests.kit.admin import AUTHORIZER
 from tests.proxy.world import until
 from tsproxy.testing.kafka_cluster import KafkaCluster
-from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = pytest.mark.broker
 
@@ -90,18 +87,3 @@ async def test_the_accepted_token_names_by_the_claim_that_brokers_go_by(kafka, t
 async def test_by_another_claim_than_the_brokers_the_name_would_be_anothers(kafka):
     """Why `upstream.bearer_claim` is there: nothing on the wire says by which one brokers go."""
     assert await names_of(kafka, signed(OWN), claim="sub") == ("mallory", "User:admin")
-
-
-async def test_the_configured_claim_is_the_one_of_rules_and_log(kafka):
-    more = {"upstream.bearer_claim": "client_id", "policy.limits_from": "config"}
-    settings = own_login("SCRAM-SHA-512", "proxy", USERS["proxy"], **more)
-    async with (
-        RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy,
-        await connect(proxy.bootstrap_servers) as client,
-    ):
-        assert (await client.handshake("OAUTHBEARER"))[0] == 0
-        assert (await client.authenticate(said(signed(OWN))))[0] == 0
-        assert await produced(client, "mallory", time.time_ns() // 1_000_000) == 0
-    assert {line["principal"] for line in proxy.decisions() if line["event"] == "counters"} == {
-        "User:mallory"
-    }

@@ -1,18 +1,13 @@
 """A good record is not rejected by limits that are no more: within a second of any change, or at once."""
 
 import asyncio
-import contextlib
-import itertools
 import time
-from collections import defaultdict
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
-from tests.attacks.kept import proxy_in_this_process
 from tests.e2e.test_policy import proxy_by
 from tests.kit.client import connect as connect_raw
 from tests.kit.tasks import beside
@@ -20,7 +15,6 @@ from tests.proxy.running import TWO
 from tests.proxy.world import until
 from tests.session.messages import produce
 from tests.wire.batches import batch
-from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.testing.admin import connect
 from tsproxy.testing.client_options import ClientOptions
@@ -135,16 +129,6 @@ async def test_no_record_is_rejected_by_old_limits_from_a_second_after_a_change_
         assert (told["old"], told["new"], told["learnt_by"]) == ({BEFORE: "1h"}, {BEFORE: "10h"}, "rejection")
 
 
-async def test_a_change_through_the_proxy_counts_at_once(kafka, topic):
-    """The owner widens the limit before a backfill, and begins in the same second."""
-    await kafka.create_topic(topic, config=NARROW)
-    async with RunningProxy(kafka.bootstrap_servers) as proxy, Probe(proxy, topic) as probe:
-        assert not await probe.accepts()
-        await widened_through_the_proxy(kafka, proxy, topic)
-        assert await probe.accepts()
-        assert not await probe.accepts(hours=11)
-
-
 async def test_a_preset_holds_for_sixty_new_topics_and_for_one_that_was_named_before_it_existed(
     kafka_391, topic, tmp_path
 ):
@@ -169,42 +153,3 @@ async def test_a_preset_holds_for_sixty_new_topics_and_for_one_that_was_named_be
             assert await codes(topic) == [INVALID_TIMESTAMP]
         for each in (*new, topic):
             assert sum((await kafka_391.end_offsets(each)).values()) == 0
-
-
-CONFIG = """\
-upstream: {{ bootstrap_servers: ['{servers}'] }}
-listeners: [{{ bind: 127.0.0.1:0, brokers: {{ ports_from: 0 }} }}]
-decisions: {{ directory: '{folder}' }}
-"""
-
-
-async def test_a_storm_of_bad_batches_asks_once_a_second_about_each_topic(
-    kafka, topic, tmp_path, monkeypatch
-):
-    """Each question is followed by one for the broker's defaults, on a connection of its own."""
-    topics, asked = (f"{topic}-1", f"{topic}-2"), defaultdict(list)
-    plain = AdminConnection.describe
-
-    async def describe(connection, names, *more):
-        asked[connection] += [(time.monotonic(), each) for each in names]
-        return await plain(connection, names, *more)
-
-    monkeypatch.setattr(AdminConnection, "describe", describe)
-    for each in topics:
-        await kafka.create_topic(each, config=NARROW)
-    text = CONFIG.format(servers=kafka.bootstrap_servers, folder=tmp_path)
-    async with proxy_in_this_process(text) as proxy, contextlib.AsyncExitStack() as stack:
-        client = SimpleNamespace(bootstrap_servers=str(proxy._listeners[0].address))
-        probes = [await stack.enter_async_context(Probe(client, name)) for name in topics * 3]
-        asked.clear()
-        async with sending(*probes):
-            await asyncio.sleep(4 * FRESH_S)
-    of_topics = max(asked.values(), key=lambda each: len({name for _, name in each}))
-    for each in topics:
-        times = [at for at, name in of_topics if name == each]
-        assert len(times) > 2
-        assert all(after - at > 0.9 * FRESH_S for at, after in itertools.pairwise(times))
-    assert sum(map(len, asked.values())) <= 2 * len(of_topics)
-    seen = [is_accepted for probe in probes for _, is_accepted in probe.seen]
-    assert len(seen) > 60
-    assert not any(seen)

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import pytest_asyncio
+import structlog
 from cryptography import x509
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
@@ -151,6 +152,15 @@ async def test_awss_signer_is_asked_for_the_profile_or_the_role(monkeypatch, mor
     monkeypatch.setattr(signer, f"generate_auth_token_from_{called}", generate)
     assert await token_provider(MskIam("eu-west-1", **more)).token()
     assert asked == [arguments]
+
+
+@pytest.mark.broker
+async def test_a_login_that_brokers_want_and_nobody_configured_is_told_with_its_key(kafka):
+    with structlog.testing.capture_logs() as logs:
+        async with learning(upstream_of(kafka)) as learned:
+            await until(lambda: logs)
+    assert (logs[0]["event"], learned.logged) == ("own_login_failed", [])
+    assert "set upstream.admin.sasl" in logs[0]["error"]
 
 
 @pytest.mark.broker

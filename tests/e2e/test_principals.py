@@ -200,14 +200,6 @@ def bearer(*auths, head=b"n,,", more=()):
 OVER, OWN = unsecured_token("admin", lasts_s=-60), unsecured_token("mallory")
 
 
-@pytest.mark.parametrize("is_raw", [False, True])
-@pytest.mark.parametrize("is_accepted", [False, True])
-async def test_behind_a_token_that_is_over_the_accepted_one_names(kafka, is_accepted, is_raw):
-    tokens = said(bearer(OVER), bearer(OWN) if is_accepted else b"\x01")
-    expected = ("mallory", "User:mallory") if is_accepted else None
-    assert await names(kafka, TOPICS, "OAUTHBEARER", tokens, is_raw=is_raw) == expected
-
-
 async def test_by_generated_bearer_messages_the_two_agree(kafka):
     chance, accepted = random.Random(SEED), 0
     parts = (OVER, OWN, b"opaque", b"a.b.c", unsecured_token("admin", lasts_s=-1, sub2="mallory"))
@@ -321,59 +313,7 @@ async def test_a_session_that_is_renewed_keeps_its_name_or_loses_it(kafka, token
     client.close()
 
 
-async def test_a_renewal_by_another_mechanism_is_closed(kafka):
-    client = await Watched.to(kafka, TOPICS)
-    assert (await client.handshake("PLAIN"))[0] == 0
-    assert (await client.authenticate(plain("mallory", USERS["mallory"])))[0] == 0
-    await asyncio.sleep(BETWEEN_RENEWALS_S)
-    assert (await client.handshake("OAUTHBEARER"))[0] == 0
-    with pytest.raises(asyncio.IncompleteReadError):  # no answer tells why
-        await client.authenticate(said(bearer(OWN)))
-    client.close()
-
-
 # -- Through a proxy: what rules make of it ------------------------------------------------------------
-
-RULES = """\
-upstream:
-  bootstrap_servers: ['{servers}']
-  admin: {{ sasl: {{ mechanism: SCRAM-SHA-512, username: admin, password: {password} }} }}
-listeners: [{{ bind: 127.0.0.1:0 }}]
-policy:
-  limits_from: config
-  rules:
-    - {{ name: admins, match: {{ principals: ["User:admin"] }}, mode: 'off' }}
-    - {{ name: others, message.timestamp.before.max.ms: 1d }}
-"""
-TEN_DAYS_MS = 10 * 86_400_000
-
-
-async def test_a_rule_for_one_principal_is_for_nobody_else(kafka, token, tmp_path):
-    """Mallory's old record gets 32, whatever her messages say; so does nobody's."""
-    file = tmp_path / "tsproxy.yaml"
-    file.write_text(RULES.format(servers=kafka.bootstrap_servers, password=USERS["admin"]))
-    trick = {"first": scram_first("mallory", ",tokenauth=true,tokenauth=false"), "behind": ",n=admin"}
-    nobody = {"first": scram_first(token[0], ",tokenauth=true"), "behind": ",n=admin"}
-    logins = (
-        ("SCRAM-SHA-256", scram("SCRAM-SHA-256", "", USERS["mallory"], **trick), 32),
-        ("SCRAM-SHA-256", scram("SCRAM-SHA-256", "", token[1], **nobody), 32),
-        ("OAUTHBEARER", said(bearer(OVER), bearer(OWN)), 32),
-        ("SCRAM-SHA-512", scram("SCRAM-SHA-512", "admin", USERS["admin"]), 0),
-    )
-    async with RunningProxy(config=file) as proxy:
-        for mechanism, exchange, expected in logins:
-            async with await connect(proxy.bootstrap_servers) as client:
-                assert (await client.handshake(mechanism))[0] == 0
-                assert (await client.authenticate(exchange))[0] == 0
-                topic = "admin" if expected == 0 else "mallory"
-                assert await produced(client, topic, time.time_ns() // 1_000_000 - TEN_DAYS_MS) == expected
-    fates = {
-        (line.get("rule"), line.get("principal"), line["verdict"])
-        for line in proxy.decisions()
-        if line["event"] == "counters"
-    }
-    assert fates >= {("others", "User:mallory", "rejected"), ("others", None, "rejected")}
-    assert {principal for _, principal, verdict in fates if verdict == "accepted"} == {"User:admin"}
 
 
 async def test_the_documents_allowance_by_name_is_not_nobodys(kafka_440, topic, tmp_path):

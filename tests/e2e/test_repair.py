@@ -13,7 +13,6 @@ from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.java import java_command
 from tsproxy.testing.proxy import RunningProxy
 
-HOUR_MS = 3_600_000
 REPAIR = {
     "policy.limits_from": "config",
     "policy.defaults.message.timestamp.after.max.ms": "1h",

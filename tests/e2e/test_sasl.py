@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import os
 import re
-import ssl
 import time
 
 import pytest
@@ -19,11 +18,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import InvalidTimestampError
 
-from tests.attacks.attacker import port_of
 from tests.kit.admin import UNSECURED_TOKENS, own_login
 from tests.kit.client import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
-from tests.proxy.running import file_for, page
+from tests.proxy.running import page
 from tests.proxy.world import PATIENCE_S, until
 from tests.session.logins import authenticate, handshake
 from tests.session.messages import API_VERSIONS, METADATA, frame, produce, request
@@ -122,25 +120,6 @@ async def test_every_mechanism_passes_and_no_secret_stays(kafka):
     assert traces("\n".join(told), {secret: secret for secret in planted}) == []
 
 
-async def test_clients_with_tls_log_in_at_brokers_without_it(kafka, certificates, tmp_path):
-    """SASL is the same on both sides, and TLS is not."""
-    served = certificates.issue("in-front-of-sasl")
-    tls = f"{{ certificate: '{served.certificate}', key: '{served.key}' }}"
-    file = file_for(kafka, tmp_path, f"{{ bind: '127.0.0.1:0', advertised_host: localhost, tls: {tls} }}")
-    secrets = {"PROXY_PASSWORD": USERS["proxy"]}
-    async with RunningProxy(config=file, settings=ADMIN, environment=secrets) as proxy:
-        options = options_of("SCRAM-SHA-512") | {
-            "bootstrap_servers": f"localhost:{port_of(proxy)}",
-            "security_protocol": "SASL_SSL",
-            "ssl_context": ssl.create_default_context(cafile=certificates.certificate),
-        }
-        async with AIOKafkaProducer(**options) as producer:
-            await producer.send_and_wait("orders", b"value")
-            with pytest.raises(InvalidTimestampError):
-                await producer.send_and_wait("orders", b"value", timestamp_ms=1)
-    assert {line["principal"] for line in proxy.decisions() if line["event"] == "counters"} == {"User:alice"}
-
-
 async def is_accepted_and_judged_by_name(proxy, mechanism):
     servers = {"bootstrap_servers": proxy.bootstrap_servers}
     async with AIOKafkaProducer(**servers, **options_of(mechanism)) as producer:
@@ -216,39 +195,6 @@ async def are_counted(proxy, series, expected):
         return expected.items() <= {name: float(value) for name, value in row.findall(text)}.items()
 
     await until(is_so, f"{series} is {expected}")
-
-
-async def test_a_renewal_that_fails_is_told_and_one_that_works_is_not(proxy):
-    client = await connect(proxy.bootstrap_servers)
-    for _ in range(2):
-        assert (await client.handshake("PLAIN"))[0] == 0
-        assert (await client.authenticate(exchange_of("PLAIN")))[0] == 0
-        await asyncio.sleep(1.1)  # brokers take a renewal a second at most
-    assert not told_of(proxy, client.port)
-    assert (await client.handshake("PLAIN"))[0] == 0
-    assert (await client.authenticate(wrong_exchange_of("PLAIN")))[0] == 58
-    await is_told(proxy, client, "PLAIN", REJECTED)
-
-
-async def test_a_session_is_renewed_on_its_connection_and_ends_where_it_is_not(kafka, proxy):
-    """KIP-368: SaslHandshake and SaslAuthenticate once more, between other requests."""
-    renewed, neglected = await connect(proxy.bootstrap_servers), await connect(proxy.bootstrap_servers)
-    for client in (renewed, neglected):
-        assert (await client.handshake("OAUTHBEARER"))[0] == 0
-        error_code, _, lifetime_ms = await client.authenticate(exchange_of("OAUTHBEARER"))
-        assert error_code == 0
-        assert 0 < lifetime_ms <= LIFETIME_MS
-        assert await client.is_served()
-    end = time.monotonic() + LIFETIME_MS / 1000
-    while time.monotonic() < end + 1:  # brokers take it once a second at most, and it must span the lifetime
-        await asyncio.sleep(1.1)
-        assert (await renewed.handshake("OAUTHBEARER"))[0] == 0
-        assert (await renewed.authenticate(exchange_of("OAUTHBEARER")))[0] == 0
-        assert await renewed.is_served()
-    with pytest.raises(asyncio.IncompleteReadError):  # it has outlived its session: the broker closes
-        await neglected.is_served()
-    renewed.close()
-    neglected.close()
 
 
 # -- Requests that do not wait for the answers before them ---------------------------------------------

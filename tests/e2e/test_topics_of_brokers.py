@@ -66,19 +66,3 @@ async def test_anybody_gets_what_a_broker_answers_to_everybody(kafka: KafkaClust
     assert not has_stored(direct, 0, ahead_ms)
     for line in (direct, proxied):
         line.close()
-
-
-@pytest.mark.parametrize("claims_to_be_a_tool", [False, True])
-async def test_with_acks_0_the_connection_closes_and_nothing_is_stored(
-    kafka: KafkaCluster, topic: str, claims_to_be_a_tool: bool
-):
-    await kafka.create_topic(topic)
-    await committed(kafka, topic)
-    node = kafka.node(kafka.node_ids[0])
-    ahead_ms = now_ms() + 41 * 60_000
-    frame = produce_frame(9, 0, [(OFFSETS, 0, v2(0)(ahead_ms))])
-    proxied = Proxied((node.host, node.port), View(topics={topic: KNOWN}))
-    assert not proxied.ask_nothing(as_admin(frame) if claims_to_be_a_tool else frame)
-    direct = Direct((node.host, node.port))
-    assert not has_stored(direct, 0, ahead_ms)
-    direct.close()

@@ -140,6 +140,17 @@ async def test_sessions_can_tell_that_the_rules_have_not_changed():
     assert len({id(view.limits) for view in views[:4]}) == 1
 
 
+async def test_sessions_read_names_and_mask_addresses_as_the_file_says():
+    listener, broker = "{{ bind: '127.0.0.1:0', addresses_in_configs: {} }}", Address(HOST, free_ports(1)[0])
+    for word, masks in (("mask", True), ("pass", False)):
+        config = config_of([broker], listener.format(word))
+        config = replace(config, upstream=replace(config.upstream, bearer_claim=word))
+        async with front_of(config, World(), opens=False) as proxy_listener:
+            proxy_listener.apply_facts(facts_of({1: broker}))
+            view = proxy_listener._views.view
+            assert (view.masks_addresses, view.bearer_claim) == (masks, word)
+
+
 @on_both_loops
 async def test_ports_follow_from_node_ids_and_advertised_hosts_from_the_configuration():
     first, *_ = free_ports(1)

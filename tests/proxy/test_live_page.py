@@ -1,16 +1,20 @@
 """The live page tells somebody on call whether it is well, who is bad, since when, and what to do."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from tests.proxy.measured import REJECTED
-from tests.proxy.test_admin_pages import CONFIG, HOSTILE, NOW_MS, Tags, rejected, report_of
+from tests.proxy.test_admin_pages import CONFIG, HOSTILE, NOW_MS, OneProxy, Tags, rejected, report_of
 from tests.spark_reports import browser
+from tsproxy.model.addresses import Address
 from tsproxy.model.outcome import Culprit, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.proxy.admin import live
+from tsproxy.proxy.admin.http import AdminHttp
+from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.senders import LATELY_MS, senders
 from tsproxy.proxy.clock_check.offsets import Offset
 from tsproxy.proxy.metrics.catalogue import CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
@@ -155,6 +159,10 @@ needs_axe = pytest.mark.skipif(
     browser.chromium() is None or browser.axe() is None,
     reason="needs Chromium (apt-get install chromium), and npm, which fetches axe-core",
 )
+needs_chromium = pytest.mark.skipif(
+    browser.chromium() is None, reason="needs Chromium (apt-get install chromium)"
+)
+LATER = "new Promise(say => setTimeout(() => say(document.body.innerText), 200))"
 SIZES = {"wide": (browser.WIDE, "light"), "narrow and dark": (browser.NARROW, "dark")}
 
 
@@ -180,7 +188,7 @@ def test_axe_core_finds_nothing_wrong(tmp_path, size):
 
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
-@pytest.mark.skipif(browser.chromium() is None, reason="needs Chromium (apt-get install chromium)")
+@needs_chromium
 def test_no_name_makes_the_page_wider_than_a_phone(tmp_path):
     page = whole_page(*map(rejected, HOSTILE), rejected("n" * 200, topic="t" * 249))
 
@@ -188,3 +196,25 @@ def test_no_name_makes_the_page_wider_than_a_phone(tmp_path):
         tab.show(page, browser.NARROW)
         page_width, window_width = tab.widths()
     assert page_width <= window_width
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+@needs_chromium
+async def test_the_script_runs_under_the_policy_of_the_page_and_shows_the_next_state(tmp_path):
+    class NotReadyAtFirst(OneProxy):
+        async def report(self):
+            await super().report()
+            return report_of(not_ready=["no broker"] if self.reports == 1 else ())
+
+    def shown():
+        with browser.started(tmp_path) as tab:
+            tab.go(f"http://{address}/")
+            while "Clients are served" not in (text := tab.says(LATER)):
+                pass
+            return text
+
+    server = AdminHttp(pages(NotReadyAtFirst(report_of())))
+    address = server.start(Address("127.0.0.1", 0))
+    assert "Clients cannot be served" not in await asyncio.to_thread(shown)
+    server.stop()

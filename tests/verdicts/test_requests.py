@@ -3,14 +3,13 @@
 import pytest
 
 from rigs.differential.lines import Direct, Proxied, Stream, address_of, now_ms
-from rigs.differential.requests import produce_frame, read_answers, request_frame
+from rigs.differential.requests import produce_frame, read_answers
 from rigs.differential.stored import stored_batches
 from tests.verdicts.rows import DAY, HOUR, KEEP, KNOWN, cut_short, legacy, limits, v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.model.view import View
-from tsproxy.testing.kafka_cluster import KafkaCluster
 
 GOOD, BAD = v2(0), v2(2 * HOUR)
 VERSION = 11
@@ -50,13 +49,6 @@ def test_with_acks_0_good_batches_are_stored_and_a_bad_one_closes_the_connection
         assert count(line, topic) == [0, 1, 1]
 
 
-def test_with_acks_0_and_nothing_bad_the_connection_stays(address, topic):
-    sent = [(topic, 0, GOOD(now_ms()))]
-    with Proxied(address, View(topics={topic: KNOWN})) as line:
-        assert line.ask_nothing(produce_frame(VERSION, 0, sent))
-        assert line.told(VERSION, sent)[topic, 0].base_offset == 1
-
-
 async def test_of_two_reasons_to_reject_all_the_request_the_brokers_hash_map_chooses(kafka_391, topic):
     """Below v3. The broker's choice does not move with the order of partitions; the proxy tells the first."""
     await kafka_391.create_topic(topic, partitions=2, config=KEEP | limits(DAY, HOUR))
@@ -72,31 +64,6 @@ async def test_of_two_reasons_to_reject_all_the_request_the_brokers_hash_map_cho
         line.close()
     assert broker == again
     assert proxied == [{ErrorCode.UNKNOWN_SERVER_ERROR}, {ErrorCode.CORRUPT_MESSAGE}]
-
-
-def test_produce_v13_was_never_offered_and_closes_the_connection(proxied, topic):
-    """From v13 on topics have ids alone, and limits are known by name: nothing is forwarded unjudged."""
-    (payload,) = proxied.ask([request_frame(0, 13, bytes(20))])
-    assert payload is None
-
-
-def test_versions_that_the_broker_lacks_close_the_connection_both_ways(kafka_440: KafkaCluster, topic):
-    """A 4.x broker lists Produce from v0 on for old librdkafka's sake, yet closes (KAFKA-18659)."""
-    address, frame = address_of(kafka_440), produce_frame(2, 1, [("any", 0, GOOD(now_ms()))])
-    for line in (Direct(address), Proxied(address, View())):
-        assert line.ask([frame]) == [None]
-        line.close()
-
-
-def test_rejections_and_acceptances_leave_in_the_order_of_their_requests(proxied, topic):
-    batches = [GOOD, BAD, GOOD, GOOD, BAD, BAD, GOOD]
-    frames = [
-        produce_frame(VERSION, 1, [(topic, 0, batch(now_ms()))], number=n) for n, batch in enumerate(batches)
-    ]
-    payloads = proxied.ask(frames)
-    codes = [read_answers(VERSION, payload)[topic, 0].error_code for payload in payloads]
-    assert codes == [32 if batch is BAD else 0 for batch in batches]
-    assert [int.from_bytes(payload[:4], "big") for payload in payloads] == list(range(len(batches)))
 
 
 KINDS = {
@@ -128,12 +95,3 @@ async def test_a_record_without_key_on_a_compacted_topic_is_booked_as_such(kafka
         line.told(version, [(topic, 0, GOOD(now_ms()))])
         (outcome,) = line.outcomes
     assert (outcome.verdict, outcome.reason) == (VerdictName.BROKER_REJECTED, Reason.NO_KEY)
-
-
-def test_a_wrong_maximum_in_the_header_is_counted_and_accepted(proxied, direct, topic):
-    sent = [(topic, 0, v2(0, 1, max_timestamp=5)(now_ms())), (topic, 1, GOOD(now_ms()))]
-    assert {answer.error_code for answer in proxied.told(VERSION, sent).values()} == {0}
-    assert {o.partition: (o.verdict, o.reason) for o in proxied.outcomes} == {
-        0: (VerdictName.ACCEPTED, Reason.HEADER_MISMATCH),
-        1: (VerdictName.ACCEPTED, None),
-    }
