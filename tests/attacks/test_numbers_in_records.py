@@ -24,7 +24,6 @@ from tsproxy.session.effects import EmitDead, Judge
 
 HEADERS = 200_000
 DAY_MS = 86_400_000
-LIMITS = SessionLimits()
 
 
 def headers(one, count=HEADERS):

@@ -3,10 +3,8 @@
 import pytest
 import structlog
 
-from tests.kit.client import connect
 from tests.kit.clocks import HandClock
-from tests.proxy.frames import API_VERSIONS, answer, request
-from tests.proxy.running import page, series, until_page
+from tests.proxy.frames import answer, request
 from tests.proxy.wire import wire
 from tsproxy.proxy.admin.report import NOTHING, Report, together
 from tsproxy.proxy.admin.troubles import troubles
@@ -20,8 +18,6 @@ from tsproxy.proxy.metrics.results import (
     Result,
     failures,
 )
-from tsproxy.testing.kafka_cluster import KafkaCluster
-from tsproxy.testing.proxy import RunningProxy
 
 
 def results(clock=None):
@@ -172,37 +168,3 @@ async def test_a_client_that_leaves_before_an_answer_does_not_count():
         the.client.close()
         assert await the.broker_sees_end()
         assert counted_by(the) == []
-
-
-# Real brokers
-
-
-async def connected(proxy):
-    """A connection with an ApiVersions request that has been answered, or that the proxy has closed."""
-    client = await connect(proxy.bootstrap_servers)
-    await client.write(request(1, 0, API_VERSIONS, 0))
-    await client.is_closed()
-    return client
-
-
-async def test_brokers_that_close_the_connections_of_all_clients_are_named():
-    """All clients have the proxy's address, so `max.connections.per.ip` counts them together."""
-    async with (
-        KafkaCluster(properties={"max.connections.per.ip": "6"}) as kafka,
-        RunningProxy(kafka.bootstrap_servers) as proxy,
-    ):
-        open_ends = [await connected(proxy) for _ in range(12)]
-        await until_page(proxy, "/readyz?verbose", 200, "closes their connections before its first answer")
-        _, shown = await page(proxy.admin_address, "/")
-        counted = await series(proxy)
-        for end in open_ends:
-            end.close()
-    headline = shown.partition("</h1>")[0]
-    assert "new clients of listener default fail: a bootstrap server closes their connections" in headline
-    assert "max.connections.per.ip" in headline
-    labels = 'broker="bootstrap",listener="default",result="broker_closed_early"'
-    assert counted[f"tsproxy_client_connections_total{{{labels}}}"] >= 3
-    assert counted['tsproxy_broker_connections{broker="bootstrap",listener="default"}'] >= 1
-    assert counted['tsproxy_broker_connect_seconds_count{broker="bootstrap"}'] >= 12
-    lines = [line for line in proxy.log if line["event"] == "clients_fail"]
-    assert lines[0]["result"] == "broker_closed_early"

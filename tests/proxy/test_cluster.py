@@ -6,11 +6,9 @@ import ssl
 from collections import Counter
 
 import pytest
-import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
-from tests.kit.admin import AUTHORIZER
 from tests.kit.tasks import beside
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -20,7 +18,7 @@ from tsproxy.cluster.topic_limits import ANY_RECORD_SIZE
 from tsproxy.config.settings import Password, Sasl, SaslMechanism, Secret, Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ErrorCode, TimestampType
-from tsproxy.proxy.brokers.discovery import Cluster, PermissionDeniedError
+from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.brokers.topics import Topics
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
@@ -273,59 +271,6 @@ async def test_limits_that_nobody_needs_are_forgotten_and_those_in_use_are_read_
 
 def sasl_of(user, password, mechanism=SaslMechanism.PLAIN):
     return Sasl(mechanism, Password(user, Secret(password)))
-
-
-@pytest.fixture
-async def guarded(tmp_path):
-    """A broker with SASL where `root` may do all and `nobody` nothing."""
-    properties = {**AUTHORIZER, "super.users": "User:root"}
-    users = {"root": "root-secret", "nobody": "nobody-secret"}
-    async with KafkaCluster(security="SASL_PLAINTEXT", users=users, properties=properties) as kafka:
-        yield kafka
-
-
-@pytest.mark.broker
-async def test_permission_and_authentication_are_told_apart(guarded, topic):
-    kafka = guarded
-    await kafka.create_topic(topic)
-
-    # Not allowed to read configurations: an error at once, which says what to grant.
-    denied = Learned(upstream_of(kafka, sasl=sasl_of("nobody", "nobody-secret")))
-    with pytest.raises(
-        PermissionDeniedError,
-        match=r"'nobody' read the limits .* DescribeConfigs on all topics .* Describe on at least one",
-    ):
-        await asyncio.wait_for(denied.cluster.run(), 20)
-    assert denied.logged == []
-
-    # Not allowed to read names: clients are offered versions that need none.
-    nobody = upstream_of(kafka, sasl=sasl_of("nobody", "nobody-secret"))
-    with structlog.testing.capture_logs() as logs:
-        async with learning(nobody, reads_limits=False) as learned:
-            await until(lambda: learned.logged)
-            assert all(facts.may_describe is False for facts in learned.logged)
-    (line,) = [line for line in logs if line["event"] == "topic_names_denied"]
-    assert line["needs"] == "Describe on all topics"
-
-    # Allowed.
-    for mechanism in (SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512):
-        allowed = sasl_of("root", "root-secret", mechanism)
-        async with learning(upstream_of(kafka, sasl=allowed)) as learned:
-            assert await learned.limits_of(topic)
-            assert learned.facts.needs_sasl is True
-
-    # A wrong password, and none where one is needed: told, and tried again.
-    for sasl, expected in (
-        (sasl_of("root", "wrong-secret"), "uthentication"),
-        (None, "set upstream.admin.sasl"),
-    ):
-        with structlog.testing.capture_logs() as logs:
-            async with learning(upstream_of(kafka, sasl=sasl)) as learned:
-                await until(lambda: logs)
-                assert learned.logged == []
-        assert logs[0]["event"] == "own_login_failed"
-        assert expected in logs[0]["error"]
-        assert "secret" not in str(logs)
 
 
 async def test_a_tls_connection_to_a_plain_cluster_is_explained(kafka_440):

@@ -1,6 +1,5 @@
 """A large compressed batch is judged beside the loop: everybody else is served meanwhile."""
 
-import asyncio
 import random
 import threading
 import time
@@ -16,7 +15,7 @@ from tests.proxy.wire import is_reading, wire
 from tests.proxy.world import PATIENCE_S, World, until
 from tests.session.conversation import NOW_MS, view_by, view_of
 from tests.session.messages import produce
-from tests.wire.batches import LZ4, batch, record
+from tests.wire.batches import LZ4, batch
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.custom_rule import CustomRule
@@ -79,18 +78,6 @@ async def test_another_client_is_answered_while_a_large_batch_is_judged():
         world.judges.may_go.set()
         assert await one.broker_gets(len(large() + OTHER)) == large() + OTHER
         await until(lambda: is_reading(one.relay.client))
-
-
-@on_both_loops
-async def test_fifty_megabytes_arrive_as_they_came():
-    world = World(judges=Gated())
-    world.judges.may_go.set()
-    records = [record(0, i, value=HALF_MIB) for i in range(100)]
-    sent = produce({"t": {0: batch([NOW_MS], LZ4, records=records)}}, correlation_id=1)
-    async with connection(world) as the:
-        sending = asyncio.create_task(the.client_sends(sent))
-        assert await the.broker_gets(len(sent)) == sent
-        await sending
 
 
 async def client_goes(the):

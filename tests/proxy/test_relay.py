@@ -19,7 +19,6 @@ from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint, View
 from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES
 from tsproxy.proxy.connections.protocol import RelayProtocol
-from tsproxy.session import session as session_module
 from tsproxy.session.session import Session
 
 READ_BYTES = 256 * 1024
@@ -119,25 +118,6 @@ async def test_a_client_that_sends_no_more_still_gets_its_answers():
 
         assert await the.client_gets_rest() == answer(2)
         assert await the.broker_sees_end()
-
-
-@on_both_loops
-async def test_a_client_that_sends_no_more_and_is_owed_nothing_is_parted_from():
-    async with wire() as the:
-        the.client.shutdown(socket.SHUT_WR)
-
-        assert await the.client_sees_end()
-        assert await the.broker_sees_end()
-
-
-@on_both_loops
-async def test_a_client_owed_an_answer_that_never_comes_does_not_stay_for_ever(monkeypatch):
-    monkeypatch.setattr(session_module, "HALF_CLOSED_MS", 50)
-    async with wire() as the:
-        await the.client_sends(request(1))
-        the.client.shutdown(socket.SHUT_WR)
-
-        assert await the.client_sees_end()
 
 
 @on_both_loops
@@ -278,16 +258,6 @@ async def test_draining_waits_for_answers_that_are_owed_and_takes_no_more_reques
 
 
 @on_both_loops
-async def test_draining_parts_at_once_from_a_client_that_is_owed_nothing():
-    async with wire() as the:
-        the.relay.drain()
-
-        assert await the.client_sees_end()
-        assert await the.broker_sees_end()
-        await until(lambda: the.relay.is_settled)
-
-
-@on_both_loops
 async def test_a_session_that_waits_for_its_broker_pauses_its_client_and_goes_on_afterwards():
     """SASL goes step by step: what a client pipelines behind a step waits."""
     async with wire() as the:
@@ -296,16 +266,6 @@ async def test_a_session_that_waits_for_its_broker_pauses_its_client_and_goes_on
         await the.broker_sends(shaken())
 
         await until(lambda: is_reading(the.relay.client))
-
-
-@pytest.mark.parametrize("chunk", [1, 3, 1000])
-async def test_any_chunking_of_the_stream_passes_the_same_bytes(chunk):
-    sent = b"".join(request(n, 50) for n in range(20))
-    async with wire() as the:
-        for start in range(0, len(sent), chunk):
-            await the.client_sends(sent[start : start + chunk])
-
-        assert await the.broker_gets(len(sent)) == sent
 
 
 def metadata_of(node_id, host="broker.internal", port=9092, correlation_id=1):
@@ -349,29 +309,6 @@ async def test_an_answer_leaves_out_a_node_that_nobody_serves_and_counts(monkeyp
         assert await the.client_gets(len(nobody)) == nobody
         assert the.world.metric("tsproxy_address_unmapped_total") == 1
         the.views.renew(SERVED)  # too late, and harmless
-
-
-@on_both_loops
-async def test_a_proxy_that_drains_waits_for_an_answer_that_waits_for_a_node():
-    async with naming_a_node() as the:
-        await until(lambda: the.world.nodes == [7])
-        the.relay.drain()
-        the.views.renew(SERVED)
-
-        told = metadata_of(7, "proxy.test", 9199)
-        assert await the.client_gets(len(told)) == told
-        assert await the.client_sees_end()
-
-
-@on_both_loops
-async def test_an_answer_that_waits_for_a_node_is_forgotten_with_its_client():
-    async with naming_a_node() as the:
-        await until(lambda: the.world.nodes == [7])
-        the.relay.abort()
-        the.views.renew(SERVED)
-
-        await until(the.ended.is_set)
-        assert the.world.metric("tsproxy_address_unmapped_total") == 0
 
 
 @on_both_loops

@@ -28,7 +28,6 @@ from tests.session.messages import (
     API_VERSIONS,
     FETCH,
     HEARTBEAT,
-    METADATA,
     accepted,
     answer,
     out_of_range,
@@ -126,18 +125,6 @@ def test_a_streamed_answer_begins_only_when_it_is_known_to_be_the_right_one():
         >> broker(said[7:8])
         << to_client(said[:8])
         >> returned(said[8:])
-    )
-
-
-def test_a_held_answer_leaves_when_it_is_whole():
-    asked, said = produce({"t": {0: GOOD}}), produced({"t": {0: accepted()}})
-    assert (
-        Conversation()
-        >> forwarded(asked)
-        >> broker(said[:-1])
-        >> broker(said[-1:])
-        << to_client(said)
-        << booked("accepted")
     )
 
 
@@ -244,23 +231,6 @@ UNSUPPORTED = b"\x00\x23" + b"\x00\x00\x00\x01" + b"\x00\x12\x00\x00\x00\x05"
 """Error 35 and the versions of key 18, as Kafka's own classes write it."""
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_flexible_api_versions_keeps_tags_and_features(version):
-    asked = request(API_VERSIONS, version, VERSIONS_ASKED)
-    tag = b"\x01\x09\x01x"
-    features = b"\x00\x00\x00\x07" + b"\x01\x01\x08" + struct.pack(">q", 11)
-    told = b"\x04" + b"".join(
-        struct.pack(">3h", *offer) + tag for offer in [(0, 0, 14), (1, 4, 18), (9999, 0, 1)]
-    )
-    kept = b"\x03" + b"".join(struct.pack(">3h", *offer) + tag for offer in [(0, 0, 13), (1, 4, 18)])
-    assert (
-        Conversation()
-        >> forwarded(asked)
-        >> broker(answer(API_VERSIONS, version, b"\x00\x00" + told + features))
-        << to_client(answer(API_VERSIONS, version, b"\x00\x00" + kept + features))
-    )
-
-
 @pytest.mark.parametrize("version", [6, 7, 99, 32767, -1])
 def test_an_api_versions_that_we_do_not_speak_is_answered_here(version):
     """A broker reads no further than the header, and answers v0 with error 35: the client asks again."""
@@ -282,16 +252,3 @@ def test_the_client_software_is_remembered_with_each_batch():
     *_, rejected = Session(PEER, view_of()).client_bytes(versions + asked, NOW_MS)
     peer = rejected.outcome.peer
     assert (peer.client_software, peer.client_id) == ("libx/1.2", "orders")
-
-
-def test_metadata_is_rewritten_between_relayed_answers():
-    asked = [request(HEARTBEAT), request(METADATA, 0, correlation_id=2), request(HEARTBEAT, correlation_id=3)]
-    broker_1 = struct.pack(">iih", 1, 1, 2) + b"b1" + struct.pack(">i", 9092)
-    proxy_1 = struct.pack(">iih", 1, 1, 13) + b"proxy.example" + struct.pack(">i", 9193)
-    beats = [answer(HEARTBEAT), answer(HEARTBEAT, correlation_id=3)]
-    assert (
-        Conversation()
-        >> forwarded(*asked)
-        >> broker(beats[0], answer(METADATA, 0, broker_1 + bytes(4), 2), beats[1])
-        << to_client(beats[0], answer(METADATA, 0, proxy_1 + bytes(4), 2), beats[1])
-    )

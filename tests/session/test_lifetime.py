@@ -29,7 +29,6 @@ from tests.session.conversation import (
     id_of,
     judged_beside,
     later,
-    noted,
     paused,
     proxy_cuts,
     proxy_drains,
@@ -121,19 +120,6 @@ def test_requests_that_came_before_the_end_are_forwarded_when_their_turn_comes()
         << to_client(ANSWER)
         >> returned(SECOND)
         << resumed
-        << OVER
-    )
-
-
-def test_a_request_that_is_cut_short_is_noted_when_the_connection_ends():
-    assert (
-        Conversation()
-        >> client(ONE, TWO[:9])
-        << to_broker(ONE)
-        >> client_ends
-        << enters(Stage.FINISHING)
-        >> returned(ANSWER)
-        << noted("frame_cut_short", facts={"received_bytes": 9, "announced_bytes": len(TWO)})
         << OVER
     )
 

@@ -44,7 +44,7 @@ from tests.session.messages import (
     rejected,
     request,
 )
-from tests.wire.batches import CODECS, GZIP, LZ4, batch, record, unsigned
+from tests.wire.batches import GZIP, LZ4, batch, record, unsigned
 from tsproxy.decisions.totals import culprit_times_ms
 from tsproxy.model.outcome import Culprit
 from tsproxy.model.policy import Choice, Mode, Policy
@@ -80,21 +80,6 @@ def test_lengths_of_records_are_compared_where_a_broker_compresses_anew(of_topic
     asked = produce({"t": {0: batch([NOW_MS], GZIP, records=[record(length=1_000)])}})
     effects = Session(PEER, view_of(limits=replace(LIMITS, codec=of_topic))).client_bytes(asked, NOW_MS)
     assert (SendToBroker(asked) in effects) == is_forwarded
-
-
-@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
-def test_compressed_batches_are_judged_like_plain_ones(codec):
-    asked = produce({"t": {0: batch([NOW_MS, NOW_MS], codec), 1: batch([NOW_MS, AHEAD_MS], codec)}})
-    own = produced({"t": {0: accepted()}})
-    assert (
-        Conversation()
-        >> client(asked)
-        << to_broker(produce({"t": {0: batch([NOW_MS, NOW_MS], codec)}}))
-        << booked("rejected", partition=1, error_code=32)
-        >> broker(own)
-        << to_client(produced({"t": {0: accepted(), 1: rejected(out_of_range(AHEAD_MS, 1))}}))
-        << booked("accepted", partition=0)
-    )
 
 
 def test_what_is_odd_but_not_ours_to_judge_passes_as_it_came():

@@ -41,7 +41,6 @@ from tests.session.messages import (
 )
 from tests.wire.batches import batch
 from tsproxy.session.effects import CloseReason, CloseSession, Note, SendToBroker, SendToClient
-from tsproxy.wire.k18_api_versions import produce_versions
 
 GOOD = batch([NOW_MS])
 
@@ -246,12 +245,6 @@ def closes(effects):
     return [each.reason for each in effects if isinstance(each, CloseSession)] == [
         CloseReason.UNSUPPORTED_REQUEST
     ]
-
-
-def test_brokers_from_4_0_on_take_no_produce_below_3_whatever_they_offer():
-    assert produce_versions(ON_4) == (3, 13)
-    assert produce_versions(ON_39) == (0, 11)
-    assert produce_versions({18: (0, 4)}) == (0, -1), "a controller"
 
 
 @pytest.mark.parametrize("records", [GOOD, BAD], ids=["good", "bad"])

@@ -27,7 +27,6 @@ from tests.session.conversation import (
     paused,
     proxy_cuts,
     read,
-    relayed,
     resumed,
     returned,
     to_broker,
@@ -90,37 +89,6 @@ def asked(topics, **more):
 
 def answered(topics, **more):
     return produced(topics, **BY_ID, **more)
-
-
-@pytest.mark.parametrize("uses_fast_path", [True, False])
-def test_a_good_batch_is_forwarded_to_the_byte_and_counted_by_the_topics_name(uses_fast_path):
-    frame, said = asked({"t": {0: GOOD}}), answered({"t": {0: accepted()}})
-    assert (
-        Conversation(uses_fast_path=uses_fast_path) >> relayed(frame, said) << booked("accepted", topic="t")
-    )
-
-
-def test_a_rejection_names_the_id_and_is_counted_by_the_topics_name():
-    assert (
-        Conversation()
-        >> client(asked({"t": {0: BAD}}))
-        << to_client(answered({"t": {0: rejected(out_of_range(AHEAD_MS))}}))
-        << booked("rejected", topic="t")
-    )
-
-
-def test_what_is_rejected_of_a_request_is_merged_into_the_answer_to_the_rest():
-    rest, said = asked({"t": {0: GOOD}}), rejected(out_of_range(AHEAD_MS))
-    assert (
-        Conversation()
-        >> client(asked({"t": {0: GOOD, 1: BAD}, "u": {4: BAD}}))
-        << to_broker(rest)
-        << booked("rejected", topic="t", partition=1)
-        << booked("rejected", topic="u", partition=4)
-        >> broker(answered({"t": {0: accepted()}}))
-        << to_client(answered({"t": {0: accepted(), 1: said}, "u": {4: said}}))
-        << booked("accepted", topic="t", partition=0)
-    )
 
 
 def test_a_topic_that_was_made_again_may_be_named_by_both_ids_in_one_request():

@@ -15,7 +15,6 @@ NOW_MS = 1_767_225_600_000
 LIMITS = SessionLimits()
 TIMES = st.integers(-(2**62), 2**62)
 BYTES = st.none() | st.binary(max_size=40)
-HEADERS = st.lists(st.tuples(st.binary(max_size=8), BYTES), max_size=3)
 
 
 def opened(data):

@@ -5,14 +5,13 @@ import os
 import subprocess
 import sys
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 
 import structlog
 
 from tests.kit.clocks import HandClock
 from tests.proxy.decision_log.conftest import ROOM_BYTES
-from tests.proxy.decision_log.logs import HOUR_MS, begin, files_in, lines, names, written
+from tests.proxy.decision_log.logs import HOUR_MS, begin, files_in, lines, names
 from tests.proxy.decision_log.test_in_proxy import fill
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
@@ -135,41 +134,3 @@ async def test_a_folder_that_cannot_be_made_again_is_waited_for(tmp_path, monkey
     assert files.stop(10)
 
     assert lines(folder) == [{"n": 1}]
-
-
-WRITER = """
-import sys
-from pathlib import Path
-from tests.proxy.decision_log.logs import files_in
-
-files = files_in(Path(sys.argv[1]), size_bytes=20_000)
-files.start()
-number = 0
-while True:
-    if files.written + 100 > number:
-        files.put([{"n": number + n, "pad": "x" * (number % 700)} for n in range(10)])
-        number += 10
-"""
-
-
-async def killed_in_the_middle_of_a_file(tmp_path):
-    """The folder of a writer that was killed. One that is killed between two files is no example."""
-    for attempt in count():
-        folder = tmp_path / str(attempt)
-        folder.mkdir()
-        process = await script(WRITER, folder)
-        await until(lambda folder=folder: len(list(folder.glob("*.jsonl"))) >= 3)
-        process.kill()
-        await process.wait()
-        if list(folder.glob("*.open")):
-            break
-    return folder
-
-
-async def test_a_process_that_is_killed_leaves_whole_lines_and_the_next_start_closes_its_file(tmp_path):
-    folder = await killed_in_the_middle_of_a_file(tmp_path)
-    written(folder, boot="next")
-
-    assert all(name.endswith(".jsonl") for name in names(folder))
-    numbers = [line["n"] for line in lines(folder)]
-    assert numbers == list(range(len(numbers)))

@@ -9,7 +9,6 @@ from tests.proxy.decision_log.logs import names
 from tests.proxy.running import EVERY_SECOND, page, send, until_page
 from tests.proxy.world import until
 from tsproxy.proxy.decision_log.topic import key_and_headers
-from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -46,24 +45,6 @@ async def test_the_topic_holds_every_line_of_the_files_with_cloudevents_headers(
         assert headers["ce_source"] == line["proxy"].encode()
         assert headers.get("ce_subject") == (line["topic"].encode() if "topic" in line else None)
     assert all(name.endswith(".jsonl") for name in names(tmp_path))
-
-
-async def test_a_broker_that_is_down_and_back_gets_all_that_was_written_meanwhile(topic, tmp_path):
-    async with KafkaCluster(version="4.4.0") as kafka:
-        for name in (topic, f"{topic}-log"):
-            await kafka.create_topic(name)
-        async with proxy_of(kafka, topic, tmp_path) as proxy:
-            await send(proxy, topic)
-            await until_page(proxy, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
-            await kafka.kill_node(1)
-            written = len(proxy.decisions())
-            await until(lambda: len(proxy.decisions()) > written + 2)  # the log goes on without it
-            await until(lambda: "decision_topic_failed" in [line["event"] for line in proxy.log])
-            await kafka.start_node(1)
-            await until(lambda: "decision_topic_resumed" in [line["event"] for line in proxy.log])
-        lines = [line for _, _, line in await sent(kafka, f"{topic}-log")]
-
-    assert of_boot(lines) == of_boot(proxy.decisions())
 
 
 async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_440, topic, tmp_path):

@@ -9,7 +9,6 @@ from typing import Final
 
 _RAW, _RLE, _COMPRESSED = range(3)
 _PREDEFINED, _ONE_SYMBOL, _DESCRIBED, _REPEATED = range(4)
-_SINGLE_SEGMENT: Final = 0x20
 MAX_OF_A_BLOCK: Final = 1 << 17
 
 
