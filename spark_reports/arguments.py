@@ -86,7 +86,7 @@ def add_input_format(parser: Arguments) -> None:
         "--input-format",
         choices=["json", "parquet"],
         default="json",
-        help="json (default): the files of the proxy; else a table that `compact` wrote",
+        help="json (default): the files of the proxy; else a table that `daily --store` wrote, DIR/lines",
     )
 
 

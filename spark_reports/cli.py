@@ -13,14 +13,13 @@ from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Final
 
-from spark_reports.commands import compact, daily, doctor, gate, render, report, trend, what_if
+from spark_reports.commands import daily, doctor, gate, report, trend, what_if
 from spark_reports.exits import FAILED, USAGE, FailedError, UsageError
 from tsproxy.model.words import listed, unknown_argument, unknown_command
 
 GROUPS: Final = {
     "Begin with these three": {"daily": daily, "gate": gate, "doctor": doctor},
     "Ask about days in the rollup (without Spark)": {"what-if": what_if, "trend": trend, "report": report},
-    "Write other forms": {"compact": compact, "render": render},
 }
 """The groups of `--help`, with their commands."""
 COMMANDS: Final = {name: command for group in GROUPS.values() for name, command in group.items()}
@@ -28,20 +27,17 @@ _TEAMS: Final = "--owners writes a folder for each team, with its text in latest
 _OWN_LINKS: Final = "report.json has the client_id and the principal of each producer, for links of your own"
 REMOVED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "stream": "run compact or daily on the files as often as you like; a sink connector or "
+        "stream": "run daily on the files as often as you like; a sink connector or "
         "kafka-console-consumer.sh writes the values of decisions.topic as lines of a file",
         "night": "daily --input PATH --store DIR does it, with the table in DIR/lines; --fail-on checks "
         "corrupt_rate",
         **dict.fromkeys(("trend --master", "what-if --master", "gate --master"), "it runs without Spark"),
+        "compact": "daily --store DIR writes the table, DIR/lines",
+        "render": "daily and report write each form: --format html,json,prom",
         "daily --link-template": _OWN_LINKS,
         "daily --each": "--store DIR makes the report of each day",
         "daily --notify": _TEAMS,
         "daily --notify-dir": _TEAMS,
-        "compact --lookback": "daily --store writes earlier days again; --date A..B names those of compact",
-        "compact --max-corrupt": "daily --fail-on 'corrupt_rate>0.1%' checks the lines of the table",
-        "compact --json": "the table says it: select problem, count(*) from lines group by problem",
-        "compact --format": "it writes Parquet; one statement of Spark's makes it Delta or Iceberg",
-        "compact --input-format": "it reads the decision log itself, which is JSON lines",
     }
 )
 """A command that was given up, or a command and its option (`daily --option`) -> what to do instead."""

@@ -2,5 +2,5 @@
 modules.
 
 Commands that need Spark share `spark_run`. Modules import pyspark inside functions only, because `--help` and
-`render` must work without it.
+the other commands must work without it.
 """

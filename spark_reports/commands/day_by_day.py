@@ -1,6 +1,6 @@
 """`daily --store`: all that a scheduler runs after a day, in one session.
 
-1. The table: `compact` writes the days. It writes days before them again if lines came late for them, and
+1. The table: it writes the days. It writes days before them again if lines came late for them, and
    those that the table lacks, because the run after them did not take place.
 2. The reports of the days, of the restated days and of the day before, made again: only the next day's lines
    show that lines at the end of a day are lost. And the reports of the days that the table lacked. Each day
@@ -29,10 +29,8 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
-from spark_reports.commands import daily_run
-from spark_reports.commands.compact import in_words
+from spark_reports.commands import daily_run, publishing
 from spark_reports.commands.publishing import Publication
-from spark_reports.commands.render import FORMATS as ALL_FORMATS
 from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, LinesWouldVanishError, NothingToReportError
 from spark_reports.log.inputs import nothing_of
@@ -42,6 +40,7 @@ from spark_reports.report import files, links, teams, words
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from spark_reports.log.compact import Compacted
     from spark_reports.log.read import Source
     from spark_reports.log.store import Table
 
@@ -53,7 +52,7 @@ before."""
 _TABLE: Final = "lines"
 _UNMADE: Final = "unmade.json"
 _FACTS: Final = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
-_REPORT: Final = re.compile(rf"report\.(md|csv|{'|'.join(ALL_FORMATS)})|{links.PAGES.pattern}")
+_REPORT: Final = re.compile(rf"report\.(md|csv|{'|'.join(publishing.FORMATS)})|{links.PAGES.pattern}")
 """The files of a report, also of earlier releases."""
 _WORST_FIRST: Final = (FAILED, GATE_TRIPPED)
 
@@ -133,7 +132,7 @@ class Days:
 
         self.note_unmade(asked | left_over)
         done = compact(self.spark, self.log, self.table, may_lose_lines=self.options.may_lose_lines)
-        self.tell(in_words(done))
+        self.tell(_in_words(done))
         held = self.table.days(self.spark)
         late = late_days.days(self.spark, self.log, self.table, done.lines_before)
         self.note_unmade(asked | left_over | late)
@@ -196,3 +195,12 @@ class Days:
         if old:
             publication.keep(spark, ())  # the index lists the days that are left
         return old
+
+
+def _in_words(done: "Compacted") -> str:
+    """A text about the lines of the days in the table."""
+    apart = ", ".join(f"{count:,} {problem}" for problem, count in sorted(done.quarantined_lines.items()))
+    return (
+        f"{words.many(done.lines, 'line')}, {words.many(done.duplicate_lines, 'duplicate')} left out, "
+        f"set aside: {apart or 'none'}.\n"
+    )

@@ -4,7 +4,7 @@
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from importlib.util import find_spec
@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Final, Self
 from urllib.parse import quote, urlsplit
 
 from spark_reports import arguments
-from spark_reports.commands.render import FORMATS
 from spark_reports.exits import UsageError
-from spark_reports.render import index
+from spark_reports.render import html, index, prom
 from spark_reports.render import teams as team_files
 from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
@@ -31,6 +30,13 @@ if TYPE_CHECKING:
     from spark_reports.report.sums import Process
     from spark_reports.report.table_source import TableSource
 
+FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
+    {
+        "html": html.render,
+        "json": files.to_json,
+        "prom": prom.render,
+    }
+)
 _FORMATS: Final = ("html", "json")
 _PAGE: Final = "report.html"
 _INDEX: Final = "index.html"

@@ -35,22 +35,16 @@ def names_in(folder):
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(1_800)  # two starts of Java, on a machine that may be busy
-@pytest.mark.full_only("two more starts of Java; the demo runs `daily` so, the other tests in this process")
+@pytest.mark.timeout(1_800)  # a start of Java, on a machine that may be busy
+@pytest.mark.full_only("one more start of Java; the demo runs `daily` so, the other tests in this process")
 def test_in_a_process_of_its_own_a_command_prints_its_answer_and_nothing_else(decisions, tmp_path):
-    """The commands as a user types them, of two days in one report."""
-    table, out = tmp_path / "table", tmp_path / "out"
+    """The command as a user types it, of two days in one report."""
+    out = tmp_path / "out"
     options = ["--date", "2026-11-20..2026-11-21", "--master", "local[2]", "--input", str(decisions)]
-    printed = []
-    for command, output in (("compact", table), ("daily", out)):
-        asked = [sys.executable, "-m", "spark_reports", command, *options, "--output", str(output)]
-        done = subprocess.run(asked, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
-        printed.append(done.stdout)
-    assert re.fullmatch(r"[1-9]\d* lines, 0 duplicates left out, set aside: none\.\n", printed[0])
-    days = {path.name for path in table.glob("event_date=*")}
-    assert days == {"event_date=2026-11-20", "event_date=2026-11-21"}
-    assert printed[1].startswith("2026-11-20 to 2026-11-21: ")
+    asked = [sys.executable, "-m", "spark_reports", "daily", *options, "--output", str(out)]
+    done = subprocess.run(asked, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("2026-11-20 to 2026-11-21: ")
     assert names_in(out) == {"report.html", "report.json"}
     report = json.loads((out / "report.json").read_text())
     assert (report["log"]["boots"], len(report["hours"])) == (2, 48)
@@ -113,8 +107,6 @@ def test_a_day_without_lines_is_exit_code_1(spark, tmp_path, capsys):
     assert main(["daily", "--date", "2026-11-20", *options]) == 1
     assert "no decision log lines of 2026-11-20" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-    assert main(["compact", "--date", "2026-11-20", *options]) == 1
-    assert "the files decisions-<day>" in capsys.readouterr().err
 
 
 def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, capsys):
@@ -158,12 +150,9 @@ def test_in_a_notebook_the_session_is_afterwards_as_it_was(spark, decisions, tmp
     what they replaced before."""
     with settings(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
         before = dict(spark.conf.getAll)
-        read, written = ["--input", str(decisions)], ["--output", str(tmp_path / "lines")]
-        assert main(["compact", *read, *written, "--date", "2026-11-20..2026-11-21"]) == 0
-        rollup = ["--rollup", str(tmp_path / "rollup"), "--skip-damaged-files"]
-        written = ["--output", str(tmp_path / "out"), "--format", "json", "--quiet"]
-        assert main(["daily", *read, *written, *rollup, "--date", "2026-11-20"]) == 0
-        assert main(["compact", "--input", "nowhere", "--output", str(tmp_path / "lines")]) == 2
+        asked = ["daily", "--store", str(tmp_path), "--format", "json", "--quiet", "--skip-damaged-files"]
+        assert main([*asked, "--input", str(decisions), "--date", "2026-11-20"]) == 0
+        assert main([*asked, "--input", "nowhere*"]) == 2
         after = dict(spark.conf.getAll)
     assert {name: after[name] for name in before} == before
     assert spark.conf.get("spark.sql.sources.partitionOverwriteMode").upper() == "STATIC"
@@ -198,7 +187,6 @@ def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, 
     [
         (["daily", "--output"], "reports/2026-11-20"),
         (["daily", "--output", "viewfs://ro/kept", "--rollup"], "rollup"),
-        (["compact", "--output"], "lines"),
         (["daily", "--store", "viewfs://ro/kept", "--output"], "reports"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else given,

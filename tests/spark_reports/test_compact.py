@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 import zstandard
 
-from spark_reports.cli import main
+from spark_reports.exits import LinesWouldVanishError
 from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
 from spark_reports.log.schema import COLUMNS
@@ -47,24 +47,22 @@ def lines_from(spark, source):
 
 
 def test_the_table_holds_each_line_of_the_files_once_and_writing_it_again_changes_nothing(
-    spark, decisions, tmp_path, capsys
+    spark, decisions, tmp_path
 ):
     """Garbage keeps its source. No other day is touched."""
-    table = tmp_path / "table"
-    asked = ["compact", "--input", str(decisions), "--output", str(table), "--date"]
-    assert main([*asked, "2026-11-20"]) == 0
-    assert capsys.readouterr().out == "3 lines, 1 duplicate left out, set aside: 1 not_json.\n"
+    table, friday = tmp_path / "table", Source([str(decisions)], FRIDAY, FRIDAY)
+    done = compact(spark, friday, Table(str(table)))
+    assert (done.lines, done.duplicate_lines, done.quarantined_lines) == (3, 1, {"not_json": 1})
     assert [path.name for path in table.iterdir() if path.is_dir()] == ["event_date=2026-11-20"]
     [apart] = spark.read.parquet(str(table)).where("problem is not null").collect()
     assert (apart["raw"], apart["file"]) == ("garbage", "decisions-20261120T000000Z-a.jsonl")
     compact(spark, Source([str(decisions)], SATURDAY, SATURDAY), Table(str(table)))
-    from_lines = lines_from(spark, Source([str(decisions)], FRIDAY, FRIDAY))
+    from_lines = lines_from(spark, friday)
     assert lines_from(spark, Source([str(table)], FRIDAY, FRIDAY, is_table=True)) == from_lines
     assert sum("'copies': 2" in line for line in from_lines) == 1
     assert sum("'problem': 'not_json'" in line for line in from_lines) == 1
     before = rows_of(spark, table)
-    assert main([*asked, "2026-11-20", "--quiet"]) == 0
-    assert capsys.readouterr() == ("", "")
+    compact(spark, friday, Table(str(table)))
     assert rows_of(spark, table) == before
 
 
@@ -130,65 +128,49 @@ def test_a_line_in_versions_of_two_days_is_in_the_table_on_each_of_them(spark, t
     assert rows_of(spark, tmp_path / "whole") == rows_of(spark, tmp_path / "by-day")
 
 
-def test_a_day_is_not_written_again_without_lines_that_the_table_holds(spark, decisions, tmp_path, capsys):
+def test_a_day_is_not_written_again_without_lines_that_the_table_holds(spark, decisions, tmp_path):
     """A proxy has deleted its old files. The rest of them, or late lines, must not replace the whole day."""
-    table = tmp_path / "table"
-    asked = ["compact", "--input", str(decisions), "--output", str(table), "--date"]
+    table, asked = tmp_path / "table", Source([str(decisions)], FRIDAY, SATURDAY)
     write(decisions / "decisions-20261120T000000Z-b.jsonl", *[counters(seq, boot="b2") for seq in range(70)])
-    assert main([*asked, "2026-11-20..2026-11-21"]) == 0
+    compact(spark, asked, Table(str(table)))
     before = rows_of(spark, table)
     (decisions / "decisions-20261120T000000Z-b.jsonl").unlink()
     more = [counters(seq, boot="b3") for seq in range(200)]
     write(decisions / "decisions-20261120T100000Z-c.jsonl", counters(68, boot="b2"), *more)
-    capsys.readouterr()
-    assert main([*asked, "2026-11-20..2026-11-21"]) == 1
-    assert capsys.readouterr().err == (
-        "spark_reports: the table holds 69 lines of 2026-11-20 that the input lacks; nothing was "
+    with pytest.raises(LinesWouldVanishError) as refused:
+        compact(spark, asked, Table(str(table)))
+    assert str(refused.value) == (
+        "the table holds 69 lines of 2026-11-20 that the input lacks; nothing was "
         "written. Add the files that hold them to --input, or give --replace to write the table without "
-        "these lines\n"
+        "these lines"
     )
     assert rows_of(spark, table) == before
-    assert main([*asked, "2026-11-20..2026-11-21", "--replace"]) == 0
-    assert capsys.readouterr().out.startswith("205 lines, ")
+    assert compact(spark, asked, Table(str(table)), may_lose_lines=True).lines == 205
 
 
-def test_unusable_lines_of_deleted_files_do_not_vanish_from_the_table(spark, tmp_path, capsys):
+def test_unusable_lines_of_deleted_files_do_not_vanish_from_the_table(spark, tmp_path):
     """They are all that says that a proxy of a newer version exists. Without them, the log is complete."""
     write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", counters(0), counters(1))
     newer = write(tmp_path / "in" / "decisions-20261120T000000Z-b.jsonl", counters(0, proxy="qx", v=2))
-    asked = ["compact", "--input", str(tmp_path / "in"), "--output", str(tmp_path / "table"), "--date"]
-    assert main([*asked, "2026-11-20"]) == 0
+    asked = Source([str(tmp_path / "in")], FRIDAY, FRIDAY), Table(str(tmp_path / "table"))
+    compact(spark, *asked)
     before = rows_of(spark, tmp_path / "table")
     newer.unlink()
     write(tmp_path / "in" / "decisions-20261120T100000Z-c.jsonl", counters(5))
-    assert main([*asked, "2026-11-20"]) == 1
-    assert "the table holds 1 line of 2026-11-20 that the input lacks" in capsys.readouterr().err
+    with pytest.raises(LinesWouldVanishError, match="the table holds 1 line of 2026-11-20 that the input"):
+        compact(spark, *asked)
     assert rows_of(spark, tmp_path / "table") == before
     write(newer, counters(0, proxy="qx"))  # the same line, in a version that is known
-    assert main([*asked, "2026-11-20"]) == 0
-    assert capsys.readouterr().out == "4 lines, 0 duplicates left out, set aside: none.\n"
+    done = compact(spark, *asked)
+    assert (done.lines, done.duplicate_lines, done.quarantined_lines) == (4, 0, {})
     write(newer, counters(0, proxy="qx", v=2))
-    assert main([*asked, "2026-11-20"]) == 1  # a usable line is not replaced by an unusable one
+    with pytest.raises(LinesWouldVanishError):  # a usable line is not replaced by an unusable one
+        compact(spark, *asked)
 
 
-def test_replace_leaves_nothing_of_a_day_of_which_the_input_has_no_line(spark, decisions, tmp_path, capsys):
-    asked = ["compact", "--input", str(decisions), "--output", str(tmp_path / "table"), "--date"]
-    assert main([*asked, "2026-11-20..2026-11-21"]) == 0
+def test_replace_leaves_nothing_of_a_day_of_which_the_input_has_no_line(spark, decisions, tmp_path):
+    asked = Source([str(decisions)], FRIDAY, SATURDAY), Table(str(tmp_path / "table"))
+    compact(spark, *asked)
     (decisions / "decisions-20261120T000000Z-a.jsonl").unlink()
-    capsys.readouterr()
-    assert main([*asked, "2026-11-20..2026-11-21", "--replace"]) == 0
-    assert capsys.readouterr().out.startswith("1 line, ")
+    assert compact(spark, *asked, may_lose_lines=True).lines == 1
     assert [path.name for path in (tmp_path / "table").glob("event*")] == ["event_date=2026-11-21"]
-
-
-def test_lines_that_are_all_set_aside_are_written_and_end_with_exit_code_1(spark, tmp_path, capsys):
-    write(tmp_path / "in" / "decisions-20261120T000000Z-a.jsonl", counters(0, v=2), counters(1, v=2))
-    options = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "table"), "--date", "2026-11-20"]
-    assert main(["compact", *options]) == 1
-    printed = capsys.readouterr()
-    assert printed.out == "0 lines, 0 duplicates left out, set aside: 2 unknown_version.\n"
-    assert printed.err == (
-        "spark_reports: no line of 2026-11-20 can be used, all were set aside: 2 unknown_version (written by "
-        "a newer tsproxy: update spark_reports). The table holds them with their problem\n"
-    )
-    assert spark.read.parquet(str(tmp_path / "table")).count() == 2

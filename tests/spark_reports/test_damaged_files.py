@@ -2,12 +2,16 @@
 
 import gzip
 import json
+from datetime import date
 
 import pytest
 import zstandard
 
 from spark_reports.cli import main
+from spark_reports.log.compact import compact
 from spark_reports.log.damaged_files import LINE
+from spark_reports.log.read import Source
+from spark_reports.log.store import Table
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, text_of, write
 
@@ -51,10 +55,11 @@ def test_the_only_file_of_a_proxy_is_named_if_it_is_damaged_by_the_report_and_by
     write(tmp_path / "in" / "px" / names[0], *a_life("px"))
     cut(tmp_path / "in" / "q x+é%[1]" / names[0], gzip.compress)
     cut(tmp_path / "in" / "q x+é%[1]" / names[1], zstandard.compress)
-    inputs, table = ["--input", str(tmp_path / "in")], str(tmp_path / "table")
-    assert main(["compact", *inputs, "--output", table, "--date", "2026-11-20", "--skip-damaged-files"]) == 0
-    assert capsys.readouterr().out == "4 lines, 0 duplicates left out, set aside: 2 not_json.\n"
-    for source in (inputs, ["--input", table, "--input-format", "parquet"]):
+    inputs, store = ["--input", str(tmp_path / "in")], tmp_path / "store"
+    night = ["daily", *inputs, "--store", str(store), "--date", "2026-11-20", "--skip-damaged-files"]
+    assert main(night) == 3
+    assert capsys.readouterr().out.startswith("4 lines, 0 duplicates left out, set aside: 2 not_json.\n")
+    for source in (inputs, ["--input", str(store / "lines"), "--input-format", "parquet"]):
         log = log_of(*source)
         assert (log["state"], log["lines_unusable"], log["lost_lines"]) == ("incomplete", 2, 0)
         assert log["quarantined_examples"] == [f"{name}: not_json: {LINE}" for name in names]
@@ -70,7 +75,8 @@ def test_a_damaged_file_of_a_table_is_never_skipped(spark, tmp_path, capsys):
     """It may hold all lines of a day."""
     path = write(tmp_path / "decisions-20261120T000000Z-px.jsonl", *a_life("px"))
     table = str(tmp_path / "table")
-    assert main(["compact", "--input", str(path), "--output", table, "--date", "2026-11-20", "--quiet"]) == 0
+    friday = date(2026, 11, 20)
+    compact(spark, Source([str(path)], friday, friday), Table(table))
     [stored] = (tmp_path / "table").glob("event_date=*/*.parquet")
     stored.write_bytes(stored.read_bytes()[:-20])
     stored.with_name(f".{stored.name}.crc").unlink()

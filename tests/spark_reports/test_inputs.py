@@ -76,12 +76,11 @@ def test_days_without_a_folder_are_exit_code_1_in_a_sentence_that_names_the_path
     spark, lake, tmp_path, capsys
 ):
     options = ["--input", str(lake), "--output", str(tmp_path / "out"), "--date", "2026-12-24"]
-    for command in ("daily", "compact"):
-        assert main([command, *options]) == 1
-        error = capsys.readouterr().err
-        assert "no decision log lines of 2026-12-24" in error
-        assert str(lake) in error
-        assert error.count("\n") == 1
+    assert main(["daily", *options]) == 1
+    error = capsys.readouterr().err
+    assert "no decision log lines of 2026-12-24" in error
+    assert str(lake) in error
+    assert error.count("\n") == 1
 
 
 def test_a_placeholder_in_the_path_of_a_table_is_exit_code_2(spark, tmp_path, capsys):

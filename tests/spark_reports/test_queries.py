@@ -1,4 +1,4 @@
-"""The queries of decision-log.md and reports.md over a table of `compact` give the truth, in each engine."""
+"""The queries of decision-log.md and reports.md over a table of the log give the truth, in each engine."""
 
 import json
 import re

@@ -10,8 +10,10 @@ from itertools import product
 import pytest
 
 from spark_reports.cli import main
+from spark_reports.log.compact import compact
 from spark_reports.log.completeness import quality
 from spark_reports.log.read import Source
+from spark_reports.log.store import Table
 from spark_reports.render import html
 from spark_reports.report.assemble import assemble
 from tests.spark_reports import reports
@@ -168,7 +170,7 @@ def test_a_line_that_cannot_be_used_counts_where_it_may_hold_totals(spark, folde
 
 
 def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order(spark, tmp_path):
-    """A table of `compact` agrees with the lines of JSON."""
+    """A table agrees with the lines of JSON."""
     own = a_life(counters(1), counters(2), counters(3))
     other = [each | {"records": 1_000} if each["seq"] in (1, 2) else each for each in own]
     found = []
@@ -178,9 +180,8 @@ def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order
         write(folder / "decisions-20261120T000000Z-b.jsonl", *two)
         sources = [Source([str(folder)], FRIDAY, FRIDAY)]
         if not number:
-            table = ["--input", str(folder), "--output", str(folder / "lines"), "--date", "2026-11-20"]
             for _ in range(2):  # the second run finds nothing that would vanish
-                assert main(["compact", *table]) == 0
+                compact(spark, sources[0], Table(str(folder / "lines")))
             sources.append(Source([str(folder / "lines")], FRIDAY, FRIDAY, is_table=True))
         for each in sources:
             made = assemble(collect(spark, each), FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)

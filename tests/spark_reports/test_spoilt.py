@@ -11,10 +11,12 @@ from datetime import date
 import pytest
 
 from spark_reports.cli import main
-from spark_reports.commands.render import FORMATS
+from spark_reports.commands.publishing import FORMATS
 from spark_reports.log import frames
+from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
 from spark_reports.log.set_aside import ABSURD_COUNT, KEY_FIELDS
+from spark_reports.log.store import Table
 from tests.documents import report_schema
 from tests.spark_reports import collected
 from tests.spark_reports.logs import write
@@ -107,10 +109,8 @@ def test_no_line_ends_a_report_or_bends_it(spark, log, problems, tmp_path, capsy
 
 
 def test_no_line_is_lost_by_a_table(spark, log, problems, tmp_path, capsys):
-    """`compact` keeps each line, with its problem; `doctor` names what is wrong."""
-    place = ["--input", str(log), "--output", str(tmp_path / "lines")]
-    assert main(["compact", *place, "--date", "2026-11-20"]) == 0
-    capsys.readouterr()
+    """It keeps each line, with its problem; `doctor` names what is wrong."""
+    compact(spark, Source([str(log)], FRIDAY, FRIDAY), Table(str(tmp_path / "lines")))
     usable = sorted(name for name in LINES if problems[name] is None)
     names = {line["proxy"]: name for name, line in LINES.items()}
     rows = frames.rows(spark.read.parquet(str(tmp_path / "lines")).select("proxy", "problem"))

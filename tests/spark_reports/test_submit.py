@@ -1,12 +1,11 @@
 """spark-submit with the built zip, where Python has pyspark and nothing else."""
 
-import subprocess
 import zipfile
 
 import pytest
 
 from deploy.spark import pyfiles
-from tests.spark_reports import cluster, reports
+from tests.spark_reports import cluster
 from tests.spark_reports.logs import counters, heartbeat, line, write
 
 pytestmark = pytest.mark.timeout(1_800)
@@ -31,22 +30,9 @@ def test_the_zip_holds_spark_reports_and_the_little_of_tsproxy_that_it_imports(t
     assert archive.read_bytes() == pyfiles.make(tmp_path / "b.zip").read_bytes()
 
 
-def test_a_report_is_rendered_from_the_zip_alone(tmp_path):
-    archive = pyfiles.make(tmp_path / "a.zip")
-    python = cluster.bare_python(tmp_path)
-    command = [python, cluster.MAIN, "render", reports.FIXED, "--format", "html"]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(archive)})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("<!doctype html>")
-
-
 @pytest.mark.spark
-def test_spark_submit_makes_the_table_from_the_zip_alone(decisions, tmp_path):
-    done = cluster.submit(tmp_path, "local[1]", *compact(decisions, tmp_path / "table"), of_driver=())
+def test_spark_submit_finds_the_faults_of_a_log_from_the_zip_alone(decisions, tmp_path):
+    asked = ("doctor", "--input", decisions, "--date", "2026-11-20")
+    done = cluster.submit(tmp_path, "local[1]", *asked, of_driver=())
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout == "5 lines, 0 duplicates left out, set aside: none.\n"
-    assert list((tmp_path / "table").glob("event_date=2026-11-20/*.parquet"))
-
-
-def compact(decisions, table):
-    return ("compact", "--input", decisions, "--date", "2026-11-20", "--output", table)
+    assert done.stdout.endswith("1 file, 0 still being written; 1 process of 1 proxy; 5 lines.\n")

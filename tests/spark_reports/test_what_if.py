@@ -16,7 +16,7 @@ from tests.spark_reports.pure.test_html import Page
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
 
 TRIES = 2 if os.environ.get("TSPROXY_TEST") == "full" else 1
-"""Run `daily` as a scheduler does that tries again. The tests of `compact` show that a day is replaced."""
+"""Run `daily` as a scheduler does that tries again. test_compact.py shows that a day is replaced."""
 
 
 OWNERS = Path(__file__).parent / "fixed" / "owners.toml"

@@ -1,4 +1,4 @@
-"""The command without Spark: mistakes in arguments, help, `render`."""
+"""The command without Spark: mistakes in arguments, help, output."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from spark_reports.cli import main
 from spark_reports.commands import publishing, spark_run
 from spark_reports.exits import SparkUnavailableError
 from spark_reports.report.kept_days import NO_ROLLUP
-from tests.spark_reports import reports
+from tests.spark_reports.pure import test_stored
 
 DAILY = ("daily", "--input", ".")
 WEEK = (*DAILY, "--date", "2026-11-01..2026-11-08")
@@ -24,10 +24,10 @@ MISTAKES = [
     (["daily", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
     (["report", "--date", "2026-11-01..2026-11-02"], "is not one day"),
     (["night", "--store", "x"], "night: was removed: daily --input PATH --store DIR does it, with the table"),
-    (["compact", "--format", "delta"], "compact --format: was removed: it writes Parquet"),
+    (["compact", "--output", "x"], "compact: was removed: daily --store DIR writes the table, DIR/lines"),
     (["daily", "--each"], "daily --each: was removed: --store DIR makes the report of each day"),
     (["daily", "--date", "0001-01-01"], "outside of the years 1970 to 9998"),
-    (["compact", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
+    (["doctor", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
     (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
     (["what-if", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
     (["daily", "--format", "pdf"], "'pdf' is none of html, json, prom"),
@@ -77,7 +77,7 @@ MISTAKES = [
     # A placeholder that is none, and an address that is none.
     *(
         ([command, "--input", f"lake/{place}/"], NO_DAY)
-        for command in ("daily", "compact", "doctor")
+        for command in ("daily", "doctor")
         for place in ("{day}", "{Date}", "{}", "{date:}", "{date:%d}", "{date:%s}")
     ),
     *(
@@ -122,7 +122,7 @@ def test_without_pyarrow_a_report_is_one_sentence(tmp_path, monkeypatch, capsys)
     [
         (["--help"], "spark_reports daily --input s3a://lake/tsproxy --store s3a://lake"),
         (["daily", "--help"], "spark_reports daily --date 2026-11-20 --input"),
-        (["render", "--help"], "spark_reports render out/report.json"),
+        (["gate", "--help"], "spark_reports gate s3a://lake/reports"),
     ],
 )
 def test_help_has_an_example(command, example, capsys):
@@ -133,61 +133,36 @@ def test_help_has_an_example(command, example, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "starts", "ends"),
-    [
-        ("html", "<!doctype html>", "</html>\n"),
-        ("json", "{", "}\n"),
-        ("prom", "# ", "# EOF\n"),
-    ],
-)
-def test_render_makes_each_form_from_a_report(name, starts, ends, tmp_path, capsys):
-    assert main(["render", str(reports.FIXED), "--format", name, "-o", str(tmp_path / "made")]) == 0
-    made = (tmp_path / "made").read_bytes().decode()
-    assert made.startswith(starts)
-    assert main(["render", str(reports.FIXED), "--format", name]) == 0
-    printed = capsys.readouterr().out
-    assert printed.replace("\r", "") == made.replace("\r", "")
-    assert made.endswith(ends)
-
-
-@pytest.mark.parametrize(
     ("content", "says"),
     [
         (None, "No such file"),
         ("{", "is not JSON"),
         ("[]", "not a report made by spark_reports"),
         ('{"report": "daily", "version": 99}', "version 99"),
-        ('{"report": "daily", "version": 2}', "is not of its form (KeyError: 'totals')"),
-        ('{"report": "daily", "version": 2, "first_day": []}', "but is not of its form ("),
     ],
 )
-def test_render_of_a_file_that_is_no_report_is_exit_code_1_in_one_sentence(content, says, tmp_path, capsys):
+def test_a_gate_of_a_file_that_is_no_report_is_exit_code_1_in_one_sentence(content, says, tmp_path, capsys):
     path = tmp_path / "report.json"
     if content is not None:
         path.write_text(content)
-    assert main(["render", str(path)]) == 1
+    assert main(["gate", str(path), "--fail-on", "lost_lines>0"]) == 1
     stderr = capsys.readouterr().err
     assert says in stderr
     assert stderr.count("\n") == 1
 
 
-def test_a_locale_without_the_signs_of_a_summary_still_shows_it():
-    command = [sys.executable, "-m", "spark_reports", "render", str(reports.FIXED)]
-    done = subprocess.run(command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+def answer_of(rollup, client_id):
+    """The command that prints this client id."""
+    test_stored.write(rollup, own={"client_id": client_id, "principal": None})
+    command = [sys.executable, "-m", "spark_reports", "what-if", "--rollup", str(rollup)]
+    return [*command, "--date", "2026-11-20", "--after", "1h"]
+
+
+def test_a_locale_without_the_signs_of_an_answer_still_shows_it(tmp_path):
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(answer_of(tmp_path, "caf\u00e9"), capture_output=True, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.isascii()
-    assert b"Divide by 1,000,000" in done.stdout
-
-
-def test_render_needs_neither_pyspark_nor_java(tmp_path):
-    """The renderers need nothing but a report.json."""
-    script = (
-        "import sys; from spark_reports.cli import main; "
-        f"code = main(['render', {str(reports.FIXED)!r}, '-o', {str(tmp_path / 'x')!r}]); "
-        "sys.exit(code or any(name.split('.')[0] in ('pyspark', 'py4j') for name in sys.modules))"
-    )
-    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
-    assert (tmp_path / "x").exists()
+    assert b"caf?: 40 records" in done.stdout
 
 
 def test_without_java_one_sentence_says_what_to_install(tmp_path, monkeypatch, capsys):
@@ -244,10 +219,10 @@ def test_importing_the_package_loads_no_spark():
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
 
 
-@pytest.mark.parametrize("form", ["html", "prom"], ids=["more than a pipe holds", "less"])
-def test_a_reader_that_closes_the_pipe_gets_no_complaint(form):
-    """As `spark_reports render … | head -1` may do."""
-    command = [sys.executable, "-m", "spark_reports", "render", str(reports.FIXED), "--format", form]
+@pytest.mark.parametrize("chars", [200_000, 1], ids=["more than a pipe holds", "less"])
+def test_a_reader_that_closes_the_pipe_gets_no_complaint(chars, tmp_path):
+    """As `spark_reports what-if … | head -1` may do."""
+    command = [*answer_of(tmp_path, "a" * chars), "--json"]
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True)
@@ -262,7 +237,6 @@ def test_a_reader_that_closes_the_pipe_gets_no_complaint(form):
         ["daily", "--output"],
         ["daily", "--date", "2026-11-01..2026-11-20", "--store"],
         ["daily", "--output", "out", "--rollup"],
-        ["compact", "--output"],
         ["daily", "--store", "lake", "--output"],
     ],
     ids=" ".join,

@@ -18,12 +18,12 @@ OWN = {"client_id": "svc", "principal": None}
 DRIFT = {**OWN, "topic": "orders"}
 
 
-def write(rollup, records=40, name="part-0.parquet", day=FRIDAY):
+def write(rollup, records=40, name="part-0.parquet", day=FRIDAY, own=OWN):
     """The rollup of one client, 2 h ahead, as `daily` writes it: a folder for each day."""
     tables = {
-        "producers": [{**OWN, "records": records, "rejected_records": records}],
+        "producers": [{**own, "records": records, "rejected_records": records}],
         "drift": [
-            {**DRIFT, "side": side, "bucket": 90, "batches": 4, "records": records}
+            {**own, "topic": "orders", "side": side, "bucket": 90, "batches": 4, "records": records}
             for side in ("ahead", "behind")
         ],
     }
