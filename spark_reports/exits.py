@@ -28,13 +28,5 @@ class SparkUnavailableError(FailedError):
     """Spark did not start, or failed; the text says why and what to do."""
 
 
-class RollupUnreadableError(FailedError):
-    """A file that a reader needs is damaged, or its store does not answer; the text names the place."""
-
-
 class LinesWouldVanishError(FailedError):
     """A run would replace a partition by one that lacks some of its lines; the text says of which days."""
-
-
-class NotAReportError(FailedError):
-    """The file is no report.json, or one of an unknown version."""

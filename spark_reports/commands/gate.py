@@ -9,7 +9,7 @@ from typing import Final
 
 from spark_reports import arguments
 from spark_reports.commands import daily_run
-from spark_reports.report.files import local, read_report, report_of
+from spark_reports.report.files import local, report_of
 from spark_reports.report.shape import Report
 
 _FILE: Final = "report.json"
@@ -37,7 +37,7 @@ def _read(options: argparse.Namespace) -> Report:
     is_file = options.report.endswith(".json")
     place = options.report if is_file else f"{options.report.rstrip('/')}/{_FILE}"
     if (here := local(place)) is not None:
-        return read_report(here)
+        return report_of(here.read_text(encoding="utf-8", errors="replace"), place)
     from spark_reports.report import stored  # pyarrow, which a report on this machine does not need
 
     return report_of(stored.text(place), place)

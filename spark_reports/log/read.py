@@ -172,7 +172,6 @@ def marks(*, is_opened: bool = False) -> dict[str, Column]:
         INSIDE: F.lit(None).cast("string") if is_opened else _inside(),
         "copies": F.lit(1).cast("bigint"),
         "problem": set_aside.of_line(),
-        "checks": F.lit(set_aside.CHECKS),
         "day": F.substring(_time(), 1, 10),
         "hour": F.substring(_time(), 1, 13),
     }

@@ -66,7 +66,6 @@ OWN_COLUMNS: Final = (
     ("file", "STRING"),
     ("copies", "BIGINT"),
     ("problem", "STRING"),
-    ("checks", "INT"),
     ("hour", "STRING"),
     ("event_date", "STRING"),
 )

@@ -20,11 +20,6 @@ from tsproxy.decisions.drift import EDGES, HISTOGRAM_NAME
 from tsproxy.decisions.fields import SCHEMA_VERSION, EventName
 from tsproxy.model.outcome import VerdictName
 
-CHECKS: Final = 1
-"""The number of the checks, which a table has with each line. One more whenever they find a problem that they
-did not find before. From then on, stored lines with fewer checks must be checked again when they are read:
-one absurd count would bend each sum, or end a report."""
-
 _HOLD_NO_TOTALS: Final = (EventName.DECISION.value, EventName.LIFECYCLE.value, EventName.CLIENT.value)
 PROBLEMS_WITHOUT_IDENTITY: Final = ("not_json", "no_identity")
 IDENTIFYING: Final = ("proxy", "boot", "seq", "event", "v")

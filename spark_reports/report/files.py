@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from spark_reports.exits import NotAReportError
+from spark_reports.exits import FailedError
 from spark_reports.log import folders
 from spark_reports.report.shape import SHAPE_VERSION, Report
 
@@ -179,24 +179,16 @@ def to_json(report: Report) -> str:
     return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
 
 
-def read_report(path: Path) -> Report:
-    """Read what `to_json` wrote. Raises NotAReportError, or OSError if the file cannot be read."""
-    try:
-        return report_of(path.read_text(encoding="utf-8"), str(path))
-    except UnicodeDecodeError as error:
-        raise NotAReportError(f"{path} is not JSON: {error}") from error
-
-
 def report_of(text: str, path: str) -> Report:
-    """The report in `text`, which `to_json` made. Raises NotAReportError, which names `path`."""
+    """The report in `text`, which `to_json` made. Raises FailedError, which names `path`."""
     try:
         report = json.loads(text)
     except ValueError as error:
-        raise NotAReportError(f"{path} is not JSON: {error}") from error
+        raise FailedError(f"{path} is not JSON: {error}") from error
     if not isinstance(report, dict) or report.get("report") != "daily":
-        raise NotAReportError(f"{path} is JSON, but not a report made by spark_reports")
+        raise FailedError(f"{path} is JSON, but not a report made by spark_reports")
     if report.get("version") != SHAPE_VERSION:
-        raise NotAReportError(
+        raise FailedError(
             f"{path} is a report of version {report.get('version')}, and this program knows {SHAPE_VERSION}"
         )
     return cast(Report, report)

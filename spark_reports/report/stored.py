@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import quote
 
-from spark_reports.exits import RollupUnreadableError, UsageError
+from spark_reports.exits import FailedError, UsageError
 from spark_reports.report import files, kept_days
 from spark_reports.report.groups import CLIENT, ROLLUP, TYPES
 from spark_reports.report.history import DayFacts
@@ -72,7 +72,7 @@ def drift(rollup: str, first: date, last: date, topic: str | None, client_id: st
 
 def day(rollup: str, asked: date) -> tuple[Day, int]:
     """A day as Spark left it, and when it read the log. Raises as `_table`, UsageError if no report of this
-    day alone was made, and RollupUnreadableError if a run was killed while it wrote the day."""
+    day alone was made, and FailedError if a run was killed while it wrote the day."""
     names = (*ROLLUP.keys, *ROLLUP.measures)
     hours = _table(rollup, "hours", asked, asked, names)
     counters = pa.table({name: as_text(hours[name]) for name in names})
@@ -82,11 +82,11 @@ def day(rollup: str, asked: date) -> tuple[Day, int]:
     try:
         return from_text(written, TableSource.of_rollup(counters))
     except (KeyError, TypeError, ValueError) as error:
-        raise RollupUnreadableError(f"{address} cannot be read: {error}; run `daily` again") from error
+        raise FailedError(f"{address} cannot be read: {error}; run `daily` again") from error
 
 
 def days(rollup: str, first: date, last: date) -> dict[str, DayFacts]:
-    """`kept_days.read`, without Spark. Raises RollupUnreadableError."""
+    """`kept_days.read`, without Spark. Raises FailedError."""
     names = kept_days.names(first, last)
     with _said(rollup):
         system, root = _place(f"{rollup}/days")
@@ -95,7 +95,7 @@ def days(rollup: str, first: date, last: date) -> dict[str, DayFacts]:
 
 
 def text(address: str) -> str:
-    """The text of a file. Raises UsageError if there is none, and RollupUnreadableError."""
+    """The text of a file. Raises UsageError if there is none, and FailedError."""
     with _said(address):
         return _text(*_place(address))
 
@@ -108,7 +108,7 @@ def _text(system: fs.FileSystem, path: str) -> str:
 def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[str]) -> pa.Table:
     """The columns of the days of a table that are there.
 
-    Raises UsageError if no day was ever written, and RollupUnreadableError for a damaged file, a store that
+    Raises UsageError if no day was ever written, and FailedError for a damaged file, a store that
     does not answer, and days that are replaced while they are read, again and again.
     """
     folder = f"{rollup}/{name}"
@@ -130,7 +130,7 @@ def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[st
                 continue
             if _files(system, root, first, last) == before:
                 return rows.unify_dictionaries()
-    raise RollupUnreadableError(f"{folder} is being written: ask again")
+    raise FailedError(f"{folder} is being written: ask again")
 
 
 def _files(system: fs.FileSystem, root: str, first: date, last: date) -> _Files:
@@ -165,4 +165,4 @@ def _said(place: str, advice: str = "") -> Iterator[None]:
         raise UsageError(f"{place} does not exist{advice and '. '}{advice}") from None
     except (OSError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0]
-        raise RollupUnreadableError(f"{place} cannot be read: {reason}") from error
+        raise FailedError(f"{place} cannot be read: {reason}") from error

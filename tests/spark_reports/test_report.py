@@ -14,7 +14,7 @@ from spark_reports.log.read import Source
 from spark_reports.render import html
 from spark_reports.report import gates, words
 from spark_reports.report.assemble import assemble
-from spark_reports.report.files import read_report, to_json
+from spark_reports.report.files import report_of, to_json
 from tests.decisions.outcomes import batch, outcome, rejected
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS, a_day
@@ -304,4 +304,4 @@ def test_a_client_that_is_called_as_the_folded_ones_is_never_taken_for_them(made
 def test_report_json_is_read_back_as_it_was_written(made, tmp_path):
     path = tmp_path / "report.json"
     path.write_text(to_json(made), encoding="utf-8")
-    assert read_report(path) == made
+    assert report_of(path.read_text(), str(path)) == made
