@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports.exits import SparkUnavailableError, UsageError
-from spark_reports.report.files import local, require_writable, try_far
+from spark_reports.report.files import local, require_writable
 from spark_reports.spark.session import settings, spark_session
 
 if TYPE_CHECKING:
@@ -65,11 +65,10 @@ def spark_at_work(
     """A Spark session, with progress on a terminal unless the command is to be quiet. `spark_session`
     explains `is_brief`.
 
-    `writes`: the folders that will be written. Each folder is tested first; folders of this machine are
-    tested before Spark starts.
+    `writes`: the folders that will be written. Folders of this machine are tested before Spark starts.
 
-    Raises UsageError for an input that does not exist, OSError for a folder
-    of this machine that cannot be written, and SparkUnavailableError for all other failures of Spark.
+    Raises UsageError for an input that does not exist, OSError for a folder of this machine that cannot be
+    written, and SparkUnavailableError for all other failures of Spark.
     """
     _require_there(options)
     for folder in writes:
@@ -79,17 +78,13 @@ def spark_at_work(
         from spark_reports.log.damaged_files import SKIPS
 
         skips = {SKIPS: "true"} if getattr(options, "skip_damaged_files", False) else {}
-        with _failures_explained("Spark failed"), _errors_said_once(), settings(spark, skips):
-            for folder in writes:
-                if local(folder) is None:
-                    with _failures_explained(f"{folder} cannot be written"):
-                        try_far(spark, folder)
+        with _failures_explained(), _errors_said_once(), settings(spark, skips):
             yield spark
 
 
 @contextmanager
-def _failures_explained(what: str) -> Iterator[None]:
-    """Inside the block, an error of Spark becomes one line that begins with `what`."""
+def _failures_explained() -> Iterator[None]:
+    """Inside the block, an error of Spark becomes one line."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -98,9 +93,9 @@ def _failures_explained(what: str) -> Iterator[None]:
     except PySparkException as error:  # pyspark turns some of Java's errors into its own
         if str(error).startswith(_NOT_THERE):
             raise UsageError(explained([str(error)])) from error
-        raise SparkUnavailableError(f"{what}: {explained([str(error)])}") from error
+        raise SparkUnavailableError(f"Spark failed: {explained([str(error)])}") from error
     except Py4JJavaError as error:  # for example, a file cannot be read
-        raise SparkUnavailableError(f"{what}: {explained(_causes(error.java_exception))}") from error
+        raise SparkUnavailableError(f"Spark failed: {explained(_causes(error.java_exception))}") from error
 
 
 def _require_there(options: argparse.Namespace) -> None:

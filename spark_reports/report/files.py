@@ -47,20 +47,6 @@ def require_writable(folder: str) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
 
 
-def try_far(spark: "SparkSession", folder: str) -> None:
-    """Write an empty file to a folder on any file system that Spark knows, and delete it.
-
-    A folder that did not exist is deleted again. Raises Java's errors.
-    """
-    files, place = folders.place(spark, folder)
-    _, tried = folders.place(spark, folder, _draft_of("tried"))
-    was_there = files.exists(place)
-    files.create(tried, True).close()
-    files.delete(tried, False)
-    if not was_there and not files.listStatus(place):
-        files.delete(place, False)
-
-
 def write_far(spark: "SparkSession | None", folder: str, name: str, text: str) -> None:
     """Write `text` as UTF-8 to a folder on any file system that Spark knows. Raises Java's errors.
 

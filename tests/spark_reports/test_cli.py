@@ -182,31 +182,6 @@ def test_a_file_system_that_spark_does_not_have_is_a_sentence(spark, decisions, 
     assert stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("asked", "read_only"),
-    [
-        (["daily", "--output"], "reports/2026-11-20"),
-        (["daily", "--output", "viewfs://ro/kept", "--rollup"], "rollup"),
-        (["daily", "--store", "viewfs://ro/kept", "--output"], "reports"),
-    ],
-    ids=lambda given: " ".join(given) if isinstance(given, list) else given,
-)
-def test_a_far_output_that_cannot_be_written_is_found_before_the_work(
-    spark, tmp_path, capsys, asked, read_only
-):
-    """Everything but `/kept` of this file system is only a list of its links, where nobody may write. No
-    file fits the input, and otherwise that would be found first."""
-    hadoop = spark.sparkContext._jsc.hadoopConfiguration()
-    (tmp_path / "kept").mkdir()
-    hadoop.set("fs.viewfs.mounttable.ro.link./kept", (tmp_path / "kept").as_uri())
-    place = f"viewfs://ro/{read_only}"
-    assert main([*asked, place, "--input", str(tmp_path / "nowhere*")]) == 1
-    stderr = capsys.readouterr().err
-    assert stderr.startswith(f"spark_reports: {place} cannot be written: ")
-    assert stderr.count("\n") == 1
-    assert list((tmp_path / "kept").iterdir()) == []
-
-
 def test_two_clusters_in_one_log_are_never_added_up(spark, tmp_path, capsys):
     """prod accepts 24,000 records, staging rejects 24,000: the page said 50% of 48,000."""
     rejected = {"verdict": "rejected", "reason": "too_old", "error_code": 32, "bad_records": 24_000}
