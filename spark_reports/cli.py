@@ -34,6 +34,8 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
         **dict.fromkeys(("trend --master", "what-if --master", "gate --master"), "it runs without Spark"),
         "compact": "daily --store DIR writes the table, DIR/lines",
         "render": "daily and report write each form: --format html,json,prom",
+        "daily --index": "--store DIR writes DIR/reports/index.html",
+        "report --index": "it links to the index.html in the folder above --output",
         "daily --link-template": _OWN_LINKS,
         "daily --each": "--store DIR makes the report of each day",
         "daily --notify": _TEAMS,

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     if options.store is not None:
         return day_by_day.run(options, first, last)
     publication = Publication.of(options)
-    publication.check()
+    publishing.require_pyarrow()
     report = _make(options, publication, first, last)
     if not options.quiet:
         sys.stdout.write(to_json(report) if options.json else _first(report))

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
-from spark_reports.commands import daily_run
+from spark_reports.commands import daily_run, publishing
 from spark_reports.commands.publishing import Publication
 from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, LinesWouldVanishError, NothingToReportError
@@ -51,7 +51,6 @@ def complete(options: argparse.Namespace) -> None:
     store = options.store.rstrip("/")
     options.rollup = options.rollup or f"{store}/rollup"
     options.output = options.output or f"{store}/reports"
-    options.index = options.index or options.output
     options.formats = options.formats or FORMATS
 
 
@@ -59,7 +58,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
     """Write the table and the reports of the days, and of days before them that changed."""
     complete(options)
     publication = Publication.of(options)
-    publication.of_day(first).check()
+    publishing.require_pyarrow()
     lines = f"{options.store.rstrip('/')}/{_TABLE}"
     with spark_at_work(options, is_brief=False, writes=[lines, *publication.places]) as spark:
         from spark_reports.log.read import Source

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from importlib.util import find_spec
-from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
-from urllib.parse import quote, urlsplit
 
 from spark_reports import arguments
 from spark_reports.exits import UsageError
@@ -39,7 +37,7 @@ FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
 )
 _FORMATS: Final = ("html", "json")
 _PAGE: Final = "report.html"
-_INDEX: Final = "index.html"
+INDEX: Final = "index.html"
 _OWNERS: Final = "owners.toml"
 
 
@@ -82,7 +80,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         type=arguments.read_by(arguments.owners_file),
         metavar="FILE",
         help="TOML that says which team owns which producers: each team gets a folder in DIR/teams, DIR "
-        "being that of --index, else of --output",
+        "being that of --output",
     )
     output.add_argument(
         "--no-addresses",
@@ -91,18 +89,18 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         help="leave out the addresses of clients, and the texts of unusable lines, which may have some",
     )
     output.add_argument(
-        "--index",
-        metavar="DIR",
-        help="with --rollup: write index.html over its days there, above the folders of the reports "
-        "(default with --store: --output)",
-    )
-    output.add_argument(
         "--address",
         type=arguments.read_by(links.address),
         metavar="URL",
         help="where readers find the folder above that of the teams, for the links of their texts, such as "
         "https://reports.example.com",
     )
+
+
+def require_pyarrow() -> None:
+    """Raises UsageError if pyarrow is not installed."""
+    if find_spec("pyarrow") is None:
+        raise UsageError("pyarrow is not installed: pip install pyarrow")
 
 
 def _formats(text: str) -> tuple[str, ...]:
@@ -123,6 +121,7 @@ class Publication:
     owners: Owners | str | None = None
     """The owners; before `loaded`, it may be the address of a file that only Spark can read."""
     index: str | None = None
+    """The folder above that of the report, with the index over all days; None for a report alone."""
     address: str | None = None
     cluster: str | None = None
     has_addresses: bool = True
@@ -132,12 +131,12 @@ class Publication:
     @classmethod
     def of(cls, options: argparse.Namespace) -> Self:
         """From the options of `add`, for a report in `--output`."""
-        values = {field.name: getattr(options, field.name) for field in fields(cls)}
+        values = {field.name: getattr(options, field.name) for field in fields(cls) if field.name in options}
         return cls(**values | {"formats": options.formats or _FORMATS})
 
     def of_day(self, day: date) -> Self:
-        """The same for one day of several, whose report has a folder of its own."""
-        return replace(self, output=f"{self.output.rstrip('/')}/{day}")
+        """The same for one day of several, whose report has a folder of its own below the index."""
+        return replace(self, output=f"{self.output.rstrip('/')}/{day}", index=self.output)
 
     @property
     def team_folders(self) -> str:
@@ -148,17 +147,6 @@ class Publication:
     def places(self) -> list[str]:
         """The folders that a report writes, as `spark_at_work` takes them."""
         return [self.output] if self.rollup is None else [self.output, self.rollup]
-
-    def check(self) -> None:
-        """Raises UsageError for options that do not go together and if pyarrow is not installed, OSError for
-        folders that cannot be written."""
-        if find_spec("pyarrow") is None:
-            raise UsageError("pyarrow is not installed: pip install pyarrow")
-        if self.index is not None:
-            if self.rollup is None:
-                raise UsageError("--index needs --rollup: it lists the days that the rollup holds")
-            _below(self.index, self.output)
-            files.require_writable(self.index)
 
     def loaded(self, spark: "SparkSession", store: str | None = None) -> Self:
         """With the owners of a file on another file system. If no option names one: of `owners.toml` in the
@@ -210,8 +198,8 @@ class Publication:
     ) -> tuple[Report, list[DayFacts]]:
         """The report with its history and links, and the facts of its days. `days`: the rows of
         `trend.days`. `before`: the facts that the rollup holds."""
-        steps = [] if self.index is None else _below(self.index, self.output)
-        page = "/".join([*steps, _PAGE]) if steps and "html" in self.formats else None
+        up = "" if self.index is None else "../"
+        page = f"{report['last_day']}/{_PAGE}" if up and "html" in self.formats else None
         first, last = (date.fromisoformat(report[key]) for key in ("first_day", "last_day"))
         facts: list[DayFacts] = []
         known, past = dict(before), None
@@ -219,12 +207,14 @@ class Publication:
             facts = history.of_report(report, days, page, processes)
             known |= {kept["day"]: kept for kept in facts}
             past = history.beside(known, last, new_producers)
+        before_it = history.page_of(known, first - timedelta(days=1))
+        after_it = history.page_of(known, last + timedelta(days=1))
         links_of_page = Links(
             json="report.json" if "json" in self.formats else None,
-            index=f"{'../' * len(steps)}{_INDEX}" if steps else None,
-            day_before=_neighbour(known, first - timedelta(days=1), steps),
-            day_after=_neighbour(known, last + timedelta(days=1), steps),
-            teams=f"{'../' * len(steps)}{teams.FOLDER}" if _has_teams(report) else None,
+            index=f"{up}{INDEX}" if up else None,
+            day_before=f"{up}{before_it}" if up and before_it else None,
+            day_after=f"{up}{after_it}" if up and after_it else None,
+            teams=f"{up}{teams.FOLDER}" if _has_teams(report) else None,
             address=self.address,
         )
         return {**report, "history": past, "links": links_of_page}, facts
@@ -241,7 +231,7 @@ class Publication:
             kept_days.keep(spark, self.rollup, facts)
             if self.index is not None:
                 page = index.render(kept_days.read_all(spark, self.rollup))
-                files.write(spark, self.index, _INDEX, page)
+                files.write(spark, self.index, INDEX, page)
 
     def _publish_teams(self, spark: "SparkSession | None", report: Report) -> None:
         """Write the folder of each team."""
@@ -258,32 +248,3 @@ class Publication:
 def _has_teams(report: Report) -> bool:
     """Whether the teams get folders: a report of one day does. Their bars are of days."""
     return report["owners"] is not None and report["first_day"] == report["last_day"]
-
-
-def _neighbour(facts: Mapping[str, DayFacts], day: date, steps: list[str]) -> str | None:
-    """The link from a report to the page of another day; None if there is none. `steps` lead from the index
-    to the report."""
-    page = history.page_of(facts, day)
-    return f"{'../' * len(steps)}{page}" if page and steps else None
-
-
-def _below(above: str, folder: str) -> list[str]:
-    """The percent-encoded steps from one folder down to another. Raises UsageError if it is not below."""
-    roots = [_place(name) for name in (above, folder)]
-    steps: tuple[str, ...] = ()
-    if roots[0][0] == roots[1][0] and roots[1][1].is_relative_to(roots[0][1]):
-        steps = roots[1][1].relative_to(roots[0][1]).parts
-    if not steps:
-        raise UsageError(
-            f"--index {above}: --output {folder} must lie in it, in a folder of its own for each day"
-        )
-    return [quote(step, safe="") for step in steps]
-
-
-def _place(folder: str) -> tuple[str, PurePosixPath]:
-    """The file system of a folder, and its path there."""
-    here = files.local(folder)
-    if here is not None:
-        return "", PurePosixPath(here.resolve())
-    parts = urlsplit(folder)
-    return f"{parts.scheme}://{parts.netloc}", PurePosixPath(parts.path or "/")

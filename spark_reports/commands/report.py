@@ -4,7 +4,9 @@ For another file of owners, another form, or pages of a newer release. The rollu
 """
 
 import argparse
+from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 from spark_reports import arguments
@@ -24,7 +26,7 @@ def add(commands: arguments.Commands) -> None:
     arguments.add_period(parser, most_days=1)
     publishing.add(parser, has_output=True)
     arguments.add_gates(parser)
-    parser.set_defaults(run=run, may_lose_lines=False)
+    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,10 +37,10 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("report needs --rollup, of which it is made")
     if options.cluster is not None:
         raise UsageError("--cluster: a rollup is of one cluster")
-    for place in (publication.output, options.index, options.owners):
+    for place in (publication.output, options.owners):
         if isinstance(place, str) and local(place) is None:
             raise UsageError(f"{place}: must be on this machine; only the rollup may be elsewhere")
-    publication.check()
+    publishing.require_pyarrow()
     from spark_reports.report import stored  # pyarrow, which other commands do without
 
     week_before = day - timedelta(days=DAYS_BEFORE)
@@ -46,6 +48,9 @@ def run(options: argparse.Namespace) -> int:
     the_day = the_day if publication.has_addresses else the_day.without_addresses()
     known = stored.producers(publication.rollup, week_before, day)
     before = stored.days(publication.rollup, week_before, day + timedelta(days=1))
+    above = Path(publication.output).absolute().parent
+    if (above / publishing.INDEX).exists():
+        publication = replace(publication, index=str(above))
     report, _ = publication.completed(the_day, now_ms, known, before, {})
     publication.publish(None, report)
     return daily_run.status(report, options.fail_on)

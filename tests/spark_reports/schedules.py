@@ -101,7 +101,7 @@ def completed(asked):
 
 def without_places(options):
     """The options that must be the same in each schedule."""
-    own = ("parser", "date", "quiet", "input", "store", "output", "index", "table", "rollup")
+    own = ("parser", "date", "quiet", "input", "store", "output", "table", "rollup")
     return {name: value for name, value in options.items() if name not in own}
 
 

@@ -115,31 +115,30 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     hadoop.set("fs.viewfs.mounttable.far.link./in", decisions.as_uri())
     (tmp_path / "kept").mkdir()
     hadoop.set("fs.viewfs.mounttable.far.link./kept", (tmp_path / "kept").as_uri())
-    out = "viewfs://far/kept/reports/"
-    options = ["--rollup", "viewfs://far/kept/rollup", "--output", out, "--date", "2026-11-20"]
+    options = ["--store", "viewfs://far/kept", "--date", "2026-11-20", "--format", "html,json"]
     (tmp_path / "kept" / "owners.toml").write_text(
         '[[owners]]\nteam = "Pay"\nprincipals = ["User:billing"]\n'
     )
-    options += ["--index", "viewfs://far/kept", "--owners", "viewfs://far/kept/owners.toml"]
-    killed = tmp_path / "kept" / "reports" / ".report.html.4711.draft"
-    killed.parent.mkdir()
+    reports = tmp_path / "kept" / "reports"
+    killed = reports / "2026-11-20" / ".report.html.4711.draft"
+    killed.parent.mkdir(parents=True)
     killed.write_text("half a pa")
     os.utime(killed, (0, 0))
     killed.with_name("report.json").write_text("the report of an earlier run")
     assert main(["daily", "--input", "viewfs://far/in", *options]) == 0
-    assert f"Written: {out}report.html, {out}report.json\n" in capsys.readouterr().out
+    assert "Written to viewfs://far/kept/reports/2026-11-20.\n" in capsys.readouterr().out
     assert not killed.exists()
-    pay = tmp_path / "kept" / "teams" / teams.folder_of("Pay")
+    pay = reports / "teams" / teams.folder_of("Pay")
     assert names_in(pay) == {"2026-11-20.html", "index.html", "latest.json"}
     assert f"../teams/{pay.name}/2026-11-20.html" in killed.with_name("report.html").read_text()
-    places = ("viewfs://far/kept/teams", str(pay.parent))
+    places = ("viewfs://far/kept/reports/teams", str(pay.parent))
     far, here = (files.read_folders(spark, place, "latest.json") for place in places)
     assert far == here
     assert far.keys() == {pay.name, "no-owner"}
-    assert names_in(tmp_path / "kept" / "reports") == {"report.html", "report.json"}
-    report = json.loads((tmp_path / "kept" / "reports" / "report.json").read_text())
+    assert names_in(killed.parent) == {"report.html", "report.json"}
+    report = json.loads(killed.with_name("report.json").read_text())
     assert report["log"]["state"] == "complete_in_part"
-    assert 'href="reports/report.html">2026-11-20<' in (tmp_path / "kept" / "index.html").read_text()
+    assert 'href="2026-11-20/report.html">2026-11-20<' in (reports / "index.html").read_text()
     assert [row["team"] for row in report["owners"]["teams"]] == ["Pay", None]
     assert not any("viewfs" in path.name for path in Path.cwd().iterdir())
     assert main(["what-if", "--rollup", str(tmp_path / "kept" / "rollup"), "--date", "2026-11-20"]) == 0

@@ -44,11 +44,10 @@ def rollup(spark, tmp_path_factory):
         lines = [each | {"boot": f"day-{number}"} for each in lines]
         day = ("20261120", "20261121")[number]
         write(folder / "in" / f"decisions-{day}T000000Z-px.jsonl", *lines)
-        options = ["--rollup", str(folder / "rollup"), "--date", f"{day[:4]}-{day[4:6]}-{day[6:]}"]
-        options += ["--index", str(folder), "--owners", str(OWNERS)]
+        options = ["--date", f"{day[:4]}-{day[4:6]}-{day[6:]}", "--owners", str(OWNERS), "--quiet"]
         for _ in range(TRIES if number else 1):
-            assert main(["daily", "--input", str(folder / "in"), "--output", str(folder / day), *options,
-                         "--quiet"]) == 0  # fmt: skip
+            assert main(["daily", "--input", str(folder / "in"), "--store", str(folder),
+                         "--output", str(folder), *options]) == 0  # fmt: skip
     return folder
 
 
@@ -94,12 +93,13 @@ def test_report_makes_the_report_of_daily_again_and_starts_no_spark(rollup, tmp_
     """Not of a day of which a run was killed between its tables and its evidence."""
     monkeypatch.setattr(spark_run, "spark_session", None)
     shutil.copytree(rollup / "rollup", kept := tmp_path / "rollup")
-    asked = ["report", "--rollup", str(kept), "--index", str(tmp_path), "--owners", str(OWNERS)]
-    asked += ["--output", str(tmp_path / "20261121"), "--date", "2026-11-21"]
+    (tmp_path / "index.html").touch()
+    asked = ["report", "--rollup", str(kept), "--owners", str(OWNERS), "--date", "2026-11-21"]
+    asked += ["--output", str(tmp_path / "2026-11-21")]
     assert main(asked) == 0
     for name in ("json", "html"):
-        made, again = ((folder / "20261121" / f"report.{name}").read_text() for folder in (rollup, tmp_path))
-        assert again == made
+        page = f"2026-11-21/report.{name}"
+        assert (tmp_path / page).read_text() == (rollup / page).read_text()
     evidence = kept / "evidence" / "2026-11-21.json"
     evidence.write_text(evidence.read_text().replace('"records": 1', '"records": 2', 1))
     assert main(asked) == 1
@@ -208,7 +208,7 @@ def test_a_log_whose_lines_cannot_be_used_any_more_is_no_other_one(spark, tmp_pa
 
 
 def test_the_second_day_has_new_and_recovered_clients_and_its_report_counts_the_new_ones(rollup, capsys):
-    made = [json.loads((rollup / day / "report.json").read_text()) for day in ("20261120", "20261121")]
+    made = [json.loads((rollup / day / "report.json").read_text()) for day in ("2026-11-20", "2026-11-21")]
     assert [report["history"]["new_producers"] for report in made] == [None, 1]
     found = answer(capsys, "trend", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21")
     assert {row["client_id"]: row["kind"] for row in found["changes"]} == {"svc": "new", "old": "recovered"}
@@ -217,7 +217,7 @@ def test_the_second_day_has_new_and_recovered_clients_and_its_report_counts_the_
 
 def test_days_that_are_missing_are_no_noughts(rollup):
     """The log has no heartbeats, so both days are incomplete."""
-    for name, records, rejected in (("20261120", [1_067], [20]), ("20261121", [1_067, 1_060], [20, 40])):
+    for name, records, rejected in (("2026-11-20", [1_067], [20]), ("2026-11-21", [1_067, 1_060], [20, 40])):
         found = json.loads((rollup / name / "report.json").read_text())["history"]
         known = found["days"][-len(records) :]
         assert [(day["records"], day["rejected_records"]) for day in known] == list(
@@ -231,17 +231,17 @@ def test_days_that_are_missing_are_no_noughts(rollup):
 def test_the_index_and_the_reports_link_to_each_other(rollup):
     page = Page((rollup / "index.html").read_text())
     days = [link for link in page.links if link.endswith("/report.html")]
-    assert days == ["20261121/report.html", "20261120/report.html"]
+    assert days == ["2026-11-21/report.html", "2026-11-20/report.html"]
     others = {link for link in page.links if link not in days}
     services = f"teams/{teams.folder_of('Services')}/index.html"
     assert others == {services}
     assert all((rollup / link.partition("#")[0]).is_file() for link in others)
     assert "3.8% (40)" in page.words
-    assert {"../index.html", "../20261120/report.html"} <= set(Page((rollup / days[0]).read_text()).links)
+    assert {"../index.html", "../2026-11-20/report.html"} <= set(Page((rollup / days[0]).read_text()).links)
 
 
 def test_all_rejected_clients_have_an_owner_or_are_counted_as_nobodys(rollup):
-    found = json.loads((rollup / "20261121" / "report.json").read_text())
+    found = json.loads((rollup / "2026-11-21" / "report.json").read_text())
     rows = [(each["team"], each["producers"], each["rejected_records"]) for each in found["owners"]["teams"]]
     assert rows == [("Services", 1, 40), (None, 0, 0)]
     assert (found["owners"]["producers_left_out"], found["producers"][0]["team"]) == (0, "Services")

@@ -17,7 +17,6 @@ WEEK = (*DAILY, "--date", "2026-11-01..2026-11-08")
 NO_DAY = "{date} stands for a day such as 2026-11-20"
 NO_ADDRESS = "is not an address such as https://reports.example.com"
 OF_TEAM = ("--rollup", ".", "--owners", "topics.toml", "--team", "A")
-NOT_BELOW = "--output out/day must lie in it"
 MISTAKES = [
     (["daily", "--date", "2026-02-30"], "not a day"),
     (["daily", "--date", "2026-11-20..2026-11-01"], "not a period"),
@@ -47,11 +46,6 @@ MISTAKES = [
         "--store reads the log itself and prints a line for each day: leave --json",
     ),
     ([*WEEK, "--store", "s", "--input-format", "parquet"], "leave --json and --input-format out"),
-    ([*DAILY, "--output", "out/day", "--index", "out"], "--index needs --rollup"),
-    *(
-        ([*DAILY, "--output", "out/day", "--rollup", "r", "--index", index], NOT_BELOW)
-        for index in ("other", "out/day", "s3a://lake/reports")
-    ),
     # Paths of this machine: it took 15 to 38 s, and the text was Java's.
     (["daily", "--input", "gone", "--output", "out"], "gone does not exist"),
     (["daily", "--input", "gone", "--output", "out", "--input-format", "parquet"], "gone does not exist"),

@@ -30,13 +30,12 @@ def test_each_schedule_runs_the_same_command(schedule):
     found = completed(commands()[schedule])
     assert without_places(found) == without_places(completed(["daily", "--input", "logs", "--store", "lake"]))
     assert "prom" in found["formats"]
-    assert found["index"] == found["output"]
     assert found["rollup"] == f"{found['store']}/rollup"
 
 
 def test_a_place_that_is_named_is_that_place():
     found = completed(["daily", "--input", "logs", "--store", "lake", "--rollup", "own", "--output", "o"])
-    assert (found["rollup"], found["output"], found["index"]) == ("own", "o", "o")
+    assert (found["rollup"], found["output"]) == ("own", "o")
 
 
 def test_airflow_runs_the_command_of_the_day_that_is_over_and_then_its_gates():
