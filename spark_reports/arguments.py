@@ -90,15 +90,6 @@ def add_input_format(parser: Arguments) -> None:
     )
 
 
-def add_replace(parser: Arguments, *places: str) -> None:
-    parser.add_argument(
-        "--replace",
-        dest="may_lose_lines",
-        action="store_true",
-        help=f"write the days even if the input lacks lines of them in the {' or the '.join(places)}",
-    )
-
-
 def add_gates(parser: Arguments, *, is_required: bool = False) -> None:
     parser.add_argument(
         "--fail-on",
@@ -122,10 +113,6 @@ def add_master(parser: Arguments) -> None:
     parser.add_argument(
         "--master", metavar="URL", help="Spark master; default: spark-submit's, else local[*]"
     )
-
-
-def add_quiet(parser: Arguments) -> None:
-    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
 
 
 def positive(text: str) -> int:

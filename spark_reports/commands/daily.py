@@ -43,8 +43,13 @@ def add(commands: arguments.Commands) -> None:
     publishing.add(parser, has_output=False)
     arguments.add_gates(parser)
     arguments.add_master(parser)
-    arguments.add_quiet(parser)
-    arguments.add_replace(parser, "table", "rollup")
+    parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    parser.add_argument(
+        "--replace",
+        dest="may_lose_lines",
+        action="store_true",
+        help="write the days even if the input lacks lines of them in the table or the rollup",
+    )
     parser.add_argument(
         "--json", action="store_true", help="print report.json instead of what the report says first"
     )
