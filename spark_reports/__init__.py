@@ -2,7 +2,7 @@
 
     cli        the command; `arguments` are shared by commands; `exits` has exit codes and errors
     commands   one module for each command
-    render     report.json as a page or metrics, without Spark
+    render     report.json as a page, CSV or metrics, without Spark
     report     from lines of the log to report.json
     log        the lines themselves: read, proved complete, written as a table
     spark      the Spark session

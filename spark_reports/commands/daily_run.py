@@ -56,8 +56,8 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
     if publication.rollup is not None and first == last:
         text = day.to_text(the_day, now_ms)
         files.write(spark, f"{publication.rollup}/{day.FOLDER}", f"{last}.json", text)
-    report, facts = publication.completed(the_day, now_ms, known, before, processes)
-    publication.publish(spark, report)
+    report, everybody, facts = publication.completed(the_day, now_ms, known, before, processes)
+    publication.publish(spark, report, everybody)
     publication.keep(spark, facts)
     return report
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from spark_reports import arguments
 from spark_reports.exits import UsageError
-from spark_reports.render import html, index, prom
+from spark_reports.render import html, index, prom, sheet
 from spark_reports.render import teams as team_files
 from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
@@ -32,6 +32,7 @@ FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
     {
         "html": html.render,
         "json": files.to_json,
+        "csv": sheet.render,
         "prom": prom.render,
     }
 )
@@ -56,7 +57,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         dest="formats",
         type=_formats,
         metavar="LIST",
-        help="of html,json,prom; default: html,json (with --store: prom, too)",
+        help="of html,json,csv,prom; default: html,json (with --store: prom, too)",
     )
     output.add_argument(
         "--top",
@@ -92,8 +93,8 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         "--address",
         type=arguments.read_by(links.address),
         metavar="URL",
-        help="where readers find the folder above that of the teams, for the links of their texts, such as "
-        "https://reports.example.com",
+        help="where readers find the folder above that of the teams, for the links of their texts and feeds, "
+        "such as https://reports.example.com",
     )
 
 
@@ -171,22 +172,24 @@ class Publication:
         known: "TableSource | None",
         before: Mapping[str, DayFacts],
         processes: Mapping[str, Set["Process"]],
-    ) -> tuple[Report, list[DayFacts]]:
-        """The report with its owners, its history and its links, and the facts of its days.
+    ) -> tuple[Report, Report, list[DayFacts]]:
+        """The report with its owners, its history and its links; the same with all clients, for the sheet;
+        and the facts of its days.
 
         `now_ms`: when the log was read. `known`: the clients' days of the week; None without a rollup.
         `before`: the facts of the week that the rollup holds. `processes`: those that wrote the log, by day.
         """
-        from spark_reports.report import assemble, tables, trend
+        from spark_reports.report import assemble, tables
 
         known_owners = self.owners if isinstance(self.owners, Owners) else None
         made = tables.collect(day, self.top, known, known_owners)
         report = assemble.assemble(made, day.first, day.last, now_ms)
+        everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.repaired)
         days = [of_row(DayOfTrend, row) for row in made.days]
-        new = trend.new_producers(made.known, made.days, day.last)
-        return self.linked(report, days, before, processes, new)
+        linked, facts = self.linked(report, days, before, processes)
+        return linked, everybody, facts
 
     def linked(
         self,
@@ -194,7 +197,6 @@ class Publication:
         days: Sequence[DayOfTrend],
         before: Mapping[str, DayFacts],
         processes: Mapping[str, Set["Process"]] = MappingProxyType({}),
-        new_producers: int | None = None,
     ) -> tuple[Report, list[DayFacts]]:
         """The report with its history and links, and the facts of its days. `days`: the rows of
         `trend.days`. `before`: the facts that the rollup holds."""
@@ -206,11 +208,13 @@ class Publication:
         if self.rollup is not None:
             facts = history.of_report(report, days, page, processes)
             known |= {kept["day"]: kept for kept in facts}
-            past = history.beside(known, last, new_producers)
+            trend = report["trend"]
+            past = history.compared(known, last, trend["new_producers"] if trend else None)
         before_it = history.page_of(known, first - timedelta(days=1))
         after_it = history.page_of(known, last + timedelta(days=1))
         links_of_page = Links(
             json="report.json" if "json" in self.formats else None,
+            csv="report.csv" if "csv" in self.formats else None,
             index=f"{up}{INDEX}" if up else None,
             day_before=f"{up}{before_it}" if up and before_it else None,
             day_after=f"{up}{after_it}" if up and after_it else None,
@@ -219,10 +223,12 @@ class Publication:
         )
         return {**report, "history": past, "links": links_of_page}, facts
 
-    def publish(self, spark: "SparkSession | None", report: Report) -> None:
-        """Write the report's files and the teams' folders. `spark`: None if all is on this machine."""
+    def publish(self, spark: "SparkSession | None", report: Report, everybody: Report) -> None:
+        """Write the report's files and the teams' folders. `everybody`: the report with all clients, for the
+        sheet. `spark`: None if all places are on this machine."""
         for name in self.formats:
-            files.write(spark, self.output, f"report.{name}", FORMATS[name](report))
+            text = FORMATS[name](everybody if name == "csv" else report)
+            files.write(spark, self.output, f"report.{name}", text)
         self._publish_teams(spark, report)
 
     def keep(self, spark: "SparkSession", facts: Iterable[DayFacts]) -> None:

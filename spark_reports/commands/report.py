@@ -51,6 +51,6 @@ def run(options: argparse.Namespace) -> int:
     above = Path(publication.output).absolute().parent
     if (above / publishing.INDEX).exists():
         publication = replace(publication, index=str(above))
-    report, _ = publication.completed(the_day, now_ms, known, before, {})
-    publication.publish(None, report)
+    report, everybody, _ = publication.completed(the_day, now_ms, known, before, {})
+    publication.publish(None, report, everybody)
     return daily_run.status(report, options.fail_on)

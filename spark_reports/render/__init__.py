@@ -1,4 +1,4 @@
-"""report.json for people: pages, and numbers for Prometheus.
+"""report.json for people: pages, and a sheet of producers (CSV).
 
 A page is sections of the few kinds of parts in `parts`, which escape all text. `day`, `pages`, `teams` and
 `index` put pages together, and `html` writes them.

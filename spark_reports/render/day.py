@@ -4,7 +4,7 @@ from datetime import date
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import clients, drawings, lists, parts, producers, worst
+from spark_reports.render import clients, compared, drawings, lists, parts, producers, worst
 from spark_reports.report import history, links, missing, words
 from spark_reports.report.causes import KINDS
 from spark_reports.report.headline import bad_and_good, notes, sent_again_records
@@ -18,6 +18,11 @@ _PROOFS: Final = {
     State.INCOMPLETE: ("incomplete", "Log incomplete: numbers are at least these"),
 }
 """The look and the name of the mark."""
+_DIRECTIONS: Final = {
+    "better": "better than usual",
+    "worse": "worse than usual",
+    "as_usual": "as usual",
+}
 _MISSING_SHOWN: Final = 3
 """The sentences of each kind about missing parts of the log."""
 _LABELS: Final = ("00", "06", "12", "18", "24")
@@ -50,11 +55,13 @@ def of_report(
 
 
 def _sections(report: Report, rows: int) -> parts.Parts:
-    totals = report["totals"]
+    totals, trend = report["totals"], report["trend"]
     affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
+    changed = words.many(len(trend["changes"]), "producer") if trend else ""
     refused = report["refused_by_kafka_4"]
     topics = report["topics_omitted"]["count"] + len(report["topics"])
-    told = [words.short(text, _TEXT_CHARS) for text in notes(report)]
+    past = [report["history"]["sentence"]] if report["history"] else []
+    told = [words.short(text, _TEXT_CHARS) for text in [*notes(report), *past]]
     known = sum(1 for producer in report["producers"] if producer["known"])
     pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
     return [
@@ -63,7 +70,10 @@ def _sections(report: Report, rows: int) -> parts.Parts:
         _balance(report),
         parts.section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
         worst.owners(report, rows),
+        parts.section("days", "The worst producers, day by day", worst.strips(report, rows)),
         _closed("notes", "About these numbers", [parts.paragraph(text) for text in told]),
+        _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
+        _closed("whatif", compared.what_if_title(report), compared.what_if(report)),
         *clients.sections(
             *(totals, report["would_reject"], report["repaired"], totals["records_repaired"], rows),
             is_closed=True,
@@ -136,11 +146,11 @@ def _week(report: Report) -> Markup | None:
             words.short(day["day"], 10),
             history.in_words(day) if day["records"] else "–",
             history.share(day) / most,
-            history.doubt(day),
+            None if day["is_compared"] else history.reason(day),
         )
         for day in past["days"]
     ]
-    return drawings.days("Rejected by day", bars)
+    return drawings.days(f"Rejected by day: {_DIRECTIONS.get(past['direction'], 'not compared')}", bars)
 
 
 def _balance(report: Report) -> Markup:
@@ -177,13 +187,15 @@ def neighbours(report: Report) -> Markup | None:
 
 
 def _foot(report: Report) -> parts.Content:
-    """When the page was made, and a link to the file beside it: report.json (latest.json of a team)."""
+    """When the page was made, and links to the files beside it: report.json (latest.json of a team) and
+    report.csv."""
     made, known = report["generated_ts"], report["links"]
-    exact = links.relative(known["json"]) if known else None
+    exact, sheet = (links.relative(known[key]) if known else None for key in ("json", "csv"))
     return (
         f"Made {made[:10]} {made[11:16]} UTC. Exact numbers of everything shown: ",
         parts.text(exact, link=exact) if exact else "report.json",
-        ".",
+        ". ",
+        ("For a spreadsheet: ", parts.text("report.csv", link=sheet), ".") if sheet else None,
     )
 
 

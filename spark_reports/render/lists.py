@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
-from spark_reports.render import parts
+from spark_reports.render import parts, places
 from spark_reports.render.producers import tag
 from spark_reports.report import words
 from spark_reports.report.shape import ReasonRow, Report, Topic
 from tsproxy.model.markup import Markup
 from tsproxy.model.outcome import VerdictName
+
+_SIDES: Final = {"behind": "Oldest allowed", "ahead": "Newest allowed"}
+"""The limit of each side, as it is called in a report."""
 
 
 def open_ends(report: Report) -> Markup | None:
@@ -41,13 +44,15 @@ def _explained(title: str, text: str, rows: Sequence[ReasonRow]) -> Markup | Non
 
 
 def topics(report: Report, rows: int) -> parts.Parts:
-    """Every topic with its limits in force and the outcomes of its records."""
+    """Every topic with its limits in force and the outcomes of its records. A line opens to its drift, its
+    worst producers, and other limits."""
     rest, omitted = report["topics"][rows:], report["topics_omitted"]
     records = omitted["records"] + sum(topic["records_judged"] for topic in rest)
-    limits = words.limits_in_force(report["limits"])
-    shown = [_topic(topic, limits.get(topic["topic"], "–")) for topic in report["topics"][:rows]]
+    limits = words.limits_by_topic(report["limits"])
+    lines = [_topic(report, topic, limits.get(topic["topic"], [])) for topic in report["topics"][:rows]]
     return [
-        parts.table("rules", _TOPIC_HEADS, shown),
+        parts.paragraph("Click a topic for its worst producers and for other limits.", "soft note opens"),
+        parts.lines("topics", _TOPIC_HEADS, lines),
         parts.more(omitted["count"] + len(rest), "topic", f" with {words.many(records, 'record')}"),
     ]
 
@@ -58,21 +63,55 @@ _TOPIC_HEADS: Final = (
 )
 
 
-def _topic(topic: Topic, limits: str) -> tuple[parts.Content, ...]:
-    return (
-        parts.text(words.short(topic["topic"], 60), "name"),
-        limits,
-        topic["records_judged"],
-        topic["records_accepted"] + topic["records_repaired"],
-        _part(topic["records_rejected"], topic),
-        _part(topic["records_broker_rejected"], topic),
-        topic["records_unconfirmed"],
+def _topic(report: Report, topic: Topic, limits: Sequence[str]) -> parts.Line:
+    return parts.Line(
+        (
+            parts.text(words.short(topic["topic"], 60), "name"),
+            ", ".join(limits) or "–",
+            topic["records_judged"],
+            topic["records_accepted"] + topic["records_repaired"],
+            _part(topic["records_rejected"], topic),
+            _part(topic["records_broker_rejected"], topic),
+            topic["records_unconfirmed"],
+        ),
+        _details(report, topic),
+        places.topic_id(topic["topic"]),
     )
 
 
 def _part(records: int, topic: Topic) -> parts.Content:
     share = f" ({words.share(records, topic['records_judged'])})"
     return records, parts.text(share, "soft") if records else None
+
+
+def _details(report: Report, topic: Topic) -> parts.Parts:
+    """The drift of a topic, its worst producers, and other limits."""
+    now_ms = words.epoch_ms(f"{report['last_day']}T12:00:00.000+00:00")
+    drift = words.drift_range(topic["drift_min_ms"], topic["drift_max_ms"], now_ms)
+    worst = [
+        f"{words.short(words.client(row['client_id']), 60)} {words.count(row['rejected_records'])}"
+        for row in topic["worst"]
+    ]
+    named = f" Rejected most: {', '.join(worst)}." if worst else ""
+    return [
+        parts.paragraph(f"Drift seen: {drift}.{named}"),
+        *[_limits(topic, side, name) for side, name in _SIDES.items()],
+    ]
+
+
+def _limits(topic: Topic, side: str, name: str) -> Markup | None:
+    """A sentence about the topic's own limit on one side and some around it, and the records that each would
+    reject; None if nothing is known, or nothing differs."""
+    known = [row for row in topic["what_if"] if row["side"] == side]
+    now = "" if any(row["is_own"] for row in known) else " (now unlimited)"
+    listed: list[parts.Content] = []
+    for row in known:
+        records = words.between(row["records_at_least"], row["records_at_most"], topic["records_judged"])
+        limit = words.duration(row["limit_ms"])
+        own = parts.text(f"{limit} (its own) {records}", "b")
+        listed += ["; " if listed else "", own if row["is_own"] else f"{limit} {records}"]
+    told = f"{name}{now}, and the records that each limit would reject: "
+    return parts.paragraph((told, *listed, ".")) if known else None
 
 
 def rules(report: Report, rows: int) -> parts.Parts:

@@ -24,6 +24,10 @@ def producer_id(producer: Producer) -> str:
     return links.anchor("producer", producer["client_id"], producer["principal"])
 
 
+def topic_id(topic: str) -> str:
+    return links.anchor("topic", topic)
+
+
 def channel(text: str | None) -> parts.Content:
     """A channel: a link for a mail address or an address with https, a text for anything else."""
     shown, link = words.short(text or "–", 80), links.channel_link(text)

@@ -1,8 +1,9 @@
-"""The files of a team's folder: its latest day, and a day with the evidence."""
+"""The files of a team's folder: its latest day, a day with the evidence, the days as an Atom feed."""
 
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Final
+from uuid import NAMESPACE_URL, uuid5
 
 from spark_reports.log.completeness import State
 from spark_reports.render import drawings, html, pages, parts, places, worst
@@ -10,7 +11,7 @@ from spark_reports.report import teams, words
 from spark_reports.report.shape import Report
 from spark_reports.report.shape_for_readers import Team
 from spark_reports.report.teams import Latest, TeamDay
-from tsproxy.model.markup import Markup
+from tsproxy.model.markup import Markup, element, raw
 
 _ROWS: Final = 200
 
@@ -20,6 +21,7 @@ def files(report: Report, team: Team, known: Latest) -> dict[str, str]:
     return {
         teams.page_of(report["last_day"]): pages.of_team(teams.linked(report, known), team),
         teams.INDEX: index(known),
+        teams.FEED: feed(known),
         teams.LATEST: teams.to_text(known),
     }
 
@@ -57,7 +59,7 @@ def index(known: Latest) -> str:
                 parts.more(len(rows) - _ROWS, where=f" in {teams.LATEST}"),
                 _month(known["days"]),
             ],
-            foot=("For programs: ", parts.text(teams.LATEST, link=teams.LATEST), "."),
+            foot=("For programs: ", _link(teams.LATEST), ". For a feed reader: ", _link(teams.FEED), "."),
         )
     )
 
@@ -66,6 +68,10 @@ def _told(day: TeamDay) -> str:
     """The subject without the day, and whether it is a lower bound."""
     at_least = ", at least (the log is incomplete)" if day["state"] == State.INCOMPLETE else ""
     return f"{day['subject'].partition(': ')[2]}{at_least}"
+
+
+def _link(file: str) -> Markup:
+    return parts.text(file, link=file)
 
 
 def _since(since: str | None) -> str:
@@ -90,3 +96,35 @@ def _month(days: Sequence[TeamDay]) -> Markup | None:
     ]
     title = f"{month[0]} to {month[-1]}"
     return parts.section("days", title, [parts.bullets(bars, "month"), parts.bullets(listed, "month days")])
+
+
+def feed(known: Latest) -> str:
+    """The days as an Atom feed (RFC 4287), the newest first."""
+    base = known["page"].rpartition("/")[0] + "/" if known["page"] else ""
+    folder = teams.folder_of(known["team"])
+    entries = [
+        element(
+            "entry",
+            element("id", _urn(folder, day["day"])),
+            element("title", words.short(day["subject"])),
+            element("updated", day["generated_ts"]),
+            element("link", href=f"{base}{teams.page_of(day['day'])}"),
+            element("summary", words.sentence(_told(day))),
+        )
+        for day in reversed(known["days"])
+    ]
+    return raw('<?xml version="1.0" encoding="utf-8"?>\n') + element(
+        "feed",
+        element("id", _urn(folder, "")),
+        element("title", f"tsproxy: {words.team(known['team'])}"),
+        element("author", element("name", "tsproxy")),
+        element("updated", max(day["generated_ts"] for day in known["days"])),
+        element("link", rel="self", href=f"{base}{teams.FEED}"),
+        *entries,
+        xmlns="http://www.w3.org/2005/Atom",
+    )
+
+
+def _urn(folder: str, day: str) -> str:
+    """The id of a feed or an entry: the same wherever the folder is."""
+    return uuid5(NAMESPACE_URL, f"tsproxy/{folder}/{day}").urn

@@ -1,4 +1,4 @@
-"""Tables of the worst producers: whom to talk to, and those whose mistake is known.
+"""Tables of the worst producers: whom to talk to, their eight days, and those whose mistake is known.
 
 On a day on which rules are in audit, one talks to the producers whose records would be rejected.
 """
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import Final
 
-from spark_reports.render import parts, places
+from spark_reports.render import drawings, parts, places, producers
 from spark_reports.report import words
 from spark_reports.report.shape import Producer, Report, WouldReject
 from tsproxy.model.markup import Markup
@@ -16,6 +16,7 @@ WHAT_TO_DO: Final = "Mistake, and what to do"
 _FIRST: Final = 5
 _FIRST_ON_PHONES: Final = 3
 """The rows of the first screen. The style sheet hides the others on narrow screens."""
+_STRIPS: Final = 20
 
 
 def first(report: Report, here: int) -> parts.Parts:
@@ -96,6 +97,35 @@ def _part(producer: Producer) -> str:
     share = words.share(producer["rejected_records"], producer["records"])
     bad = f"{words.count(producer['bad_records'])} bad, " if producer["collateral_records"] else ""
     return f"{bad}{share} of what it sent"
+
+
+def strips(report: Report, here: int) -> parts.Parts:
+    """Eight days of the worst producers, by team, all on one scale, so that a line that fell is seen; nothing
+    if no day before is known."""
+    worst = list(enumerate(report["producers"][:_STRIPS]))
+    known = [(number < here, producer) for number, producer in worst if producer["week"]]
+    if not known:
+        return []
+    most = max(records or 0 for _, producer in known for records in producer["week"])
+    known.sort(key=lambda place: (place[1]["team"] is None, place[1]["team"] or ""))
+    rows = [
+        (
+            places.team_link(report, producer["team"]),
+            places.producer_link(producer, is_here=is_here),
+            drawings.spark(
+                [records or 0 for records in producer["week"]], producers.counts(producer["week"]), most
+            ),
+            producer["rejected_records"],
+        )
+        for is_here, producer in known
+    ]
+    scale = (
+        f"Rejected records, {producers.span(report, known[0][1]['week'])}, all on one scale: a whole bar is "
+        f"{words.count(most)}."
+    )
+    heads = ("Team", "Producer", "Eight days", "#Rejected")
+    table = _by_team("strips", heads, rows, has_teams=report["owners"] is not None)
+    return [parts.paragraph(scale, "soft note"), table]
 
 
 def known(report: Report, rows: int) -> parts.Parts:

@@ -1,19 +1,25 @@
 """Makes report.json (`shape`) from collected tables: plain Python, no Spark, no clock."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from operator import itemgetter
+from typing import Any, Final
 
 from spark_reports.log.completeness import Evidence, days_without_log, quality
 from spark_reports.log.grouping import Rows
 from spark_reports.log.period import days_between
-from spark_reports.report import groups, reasons, shape, words
+from spark_reports.report import groups, reasons, shape, trend, what_if, words
 from spark_reports.report.groups import grouped
 from spark_reports.report.headline import headline, rejected_records
 from spark_reports.report.producers import latest_ms, with_rejections
 from spark_reports.report.shape import of_row
 from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
+
+_BROKERS_TIME: Final = "LogAppendTime"
+_COMPARABLE_DAYS: Final = 2
+_TOPICS_COMPARED: Final = 50
+"""The number of topics whose drift is collected: the topics with most rejected records."""
 
 
 def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Report:
@@ -52,9 +58,11 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
             rejected_records=sum(map(rejected_records, other_topics)),
         ),
         reasons=causes,
+        what_if=_what_if(day.buckets.table(groups.TOTALS), summary["left_out_records"]),
         would_reject=_would_reject(tables.worst(tables.watched)),
         repaired=_repaired(tables.worst(tables.repaired)),
         rules=[of_row(shape.RuleAtWork, row) for row in counters.table(groups.RULES, top)],
+        trend=_trend(tables),
         history=None,
         owners=None,
         links=None,
@@ -67,6 +75,18 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
     )
 
 
+def everybody(report: shape.Report, tables: Tables) -> shape.Report:
+    """The report with all rows about clients (at most MAX_CLIENTS of each outcome), and without their hours:
+    report.csv is made of it."""
+    last = date.fromisoformat(report["last_day"])
+    return {
+        **report,
+        "producers": with_rejections(tables, tables.clients, [], last),
+        "would_reject": _would_reject(tables.watched),
+        "repaired": _repaired(tables.repaired),
+    }
+
+
 def _hours(first: date, last: date) -> list[str]:
     return [f"{day}T{hour:02d}" for day in days_between(first, last) for hour in range(24)]
 
@@ -74,10 +94,52 @@ def _hours(first: date, last: date) -> list[str]:
 def _topics(tables: Tables) -> tuple[list[shape.Topic], list[shape.Counts]]:
     """The worst topics, and all others together, if there are others."""
     counters = tables.counters.of_worst_topics(tables.top)
+    clients = grouped(counters.table(groups.TOPIC_CLIENTS, shape.CLIENTS_PER_TOPIC), itemgetter("topic"))
+    buckets = tables.day.buckets.of_topics(_compared(clients)).table(groups.TOPIC_TOTALS)
+    totals = grouped(buckets, itemgetter("topic"))
+    limits = {row["topic"]: row for row in _by_last_line(tables.day.limits)}
     rows = counters.table(groups.TOPICS)
-    topics = [of_row(shape.Topic, row) for row in rows if row["topic"] is not None]
+    topics = [
+        of_row(
+            shape.Topic,
+            row,
+            worst=[of_row(shape.TopicProducer, client) for client in clients.get(row["topic"], [])],
+            what_if=_around(totals.get(row["topic"], []), limits.get(row["topic"])),
+        )
+        for row in rows
+        if row["topic"] is not None
+    ]
     topics.sort(key=lambda t: (-rejected_records(t), -t["records_judged"], t["topic"]))
     return topics, [of_row(shape.Counts, row) for row in rows if row["topic"] is None]
+
+
+def _compared(clients: Mapping[str | None, Rows]) -> list[str]:
+    """The topics to compare, by the rejected records of their worst clients."""
+    rejected = {
+        topic: sum(row["rejected_records"] for row in rows)
+        for topic, rows in clients.items()
+        if topic is not None
+    }
+    return sorted(rejected, key=lambda topic: (-rejected[topic], topic))[:_TOPICS_COMPARED]
+
+
+def _around(totals: Rows, limits: dict[str, Any] | None) -> list[shape.AroundLimit]:
+    """The topic's own limits and those around them; empty if its limits are unknown, or do not matter."""
+    if not totals or limits is None or limits["timestamp_type"] == _BROKERS_TIME:
+        return []
+    behind = what_if.around(totals, "behind", limits["before_max_ms"])
+    return [*behind, *what_if.around(totals, "ahead", limits["after_max_ms"])]
+
+
+def _what_if(rows: Rows, left_out: int) -> shape.WhatIf:
+    batches, records = what_if.whole(rows)
+    return shape.WhatIf(
+        batches=batches,
+        records=records,
+        records_left_out=left_out,
+        ahead=what_if.curve(rows, "ahead"),
+        behind=what_if.curve(rows, "behind"),
+    )
 
 
 def _would_reject(rows: Rows) -> list[shape.WouldReject]:
@@ -96,6 +158,18 @@ def _repaired(rows: Rows) -> list[shape.Repaired]:
         others = {"topics": len(row["topics"]), "first_ts": first_ts}
         shown.append(of_row(shape.Repaired, row, cause=advice.cause, fix=advice.fix, **others))
     return shown
+
+
+def _trend(tables: Tables) -> shape.Trend | None:
+    """The trend; None without a rollup, or on its first day, which has no day before it."""
+    if tables.known is None or len(tables.days) < _COMPARABLE_DAYS:
+        return None
+    changes = trend.changes(tables.known, tables.day.last)
+    return shape.Trend(
+        days=[of_row(shape.DayOfTrend, day) for day in tables.days],
+        changes=[of_row(shape.Change, change) for change in changes[: tables.top]],
+        new_producers=sum(change["kind"] == "new" for change in changes),
+    )
 
 
 def _limits(rows: Rows, topics: Sequence[str]) -> list[shape.Limits]:

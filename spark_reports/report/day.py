@@ -21,6 +21,8 @@ class Day:
     last: date
     counters: TableSource
     """The rows of `transforms.ROLLUP`."""
+    buckets: TableSource
+    """`rollup.topic_drift`."""
     evidence: Evidence
     clocks: tuple[Rows, Rows]
     """`wrong_clocks.times` and `harmed`."""
@@ -56,14 +58,14 @@ def to_text(day: Day, now_ms: int) -> str:
     return json.dumps({**facts, "log": log, **rows}) + "\n"
 
 
-def from_text(text: str, counters: TableSource) -> tuple[Day, int]:
+def from_text(text: str, counters: TableSource, buckets: TableSource) -> tuple[Day, int]:
     """The day of `to_text`, with the rows of its tables, and `now_ms`. Raises ValueError or KeyError for
     another text, and for the rows of another run."""
     facts = json.loads(text)
     if facts["records"] != _records(counters):
         raise ValueError("its tables are of another run")
     rows, first = {name: facts[name] for name in _AS_THEY_ARE}, date.fromisoformat(facts["day"])
-    return Day(first, first, counters, Evidence(**facts["log"]), **rows), facts["now_ms"]
+    return Day(first, first, counters, buckets, Evidence(**facts["log"]), **rows), facts["now_ms"]
 
 
 def _records(counters: TableSource) -> int:

@@ -39,7 +39,7 @@ MEASURES: Final[Mapping[str, Callable[[Report], float]]] = {
     "incomplete": lambda r: missing.state(r["log"]) is State.INCOMPLETE,
     "unheard": lambda r: len(r["log"]["unheard"]),
     "days_missing": lambda r: len(history.missing_days(r["history"])),
-    "new_producers": lambda r: (r["history"] and r["history"]["new_producers"]) or 0,
+    "new_producers": lambda r: words.new_count(r["trend"]),
 }
 
 OF_TOPIC: Final[Mapping[str, Callable[[Counts], float]]] = {

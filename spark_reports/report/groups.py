@@ -120,6 +120,7 @@ SUMMARY: Final = Grouping(
         "producers_affected": Measure(How.DISTINCT, CLIENT, "is_rejection"),
         "topics": Measure(How.DISTINCT, ("topic",)),
         "unit_mistake_records": Measure(How.SUM, ("bad_records",), "is_unit_mistake"),
+        **_sums("left_out_records"),
         "would_reject_producers": Measure(How.DISTINCT, CLIENT, "would_be_rejected"),
         "would_reject_records": _records("would_be_rejected"),
         "repaired_producers": Measure(How.DISTINCT, CLIENT, "ended_repaired"),
@@ -133,7 +134,14 @@ WORST_TOPICS: Final = Grouping(
 )
 """The topics with most rejected records, then most records."""
 
-TOPICS: Final = Grouping(keys=("topic",), measures=_ENDED)
+TOPICS: Final = Grouping(
+    keys=("topic",),
+    measures={
+        **_ENDED,
+        "drift_min_ms": _least("drift_min_ms"),
+        "drift_max_ms": _greatest("drift_max_ms"),
+    },
+)
 """One row for each topic, with the columns of `shape.Topic`."""
 
 REASONS: Final = Grouping(
@@ -212,8 +220,14 @@ CLIENT_REASONS: Final = Grouping(
 CLIENT_TOPICS: Final = _rejected_by(*CLIENT, "topic", per=CLIENT)
 """Each client's topics with the most rejected records."""
 
+TOPIC_CLIENTS: Final = _rejected_by("topic", *CLIENT, per=("topic",))
+"""Each topic's clients with the most rejected records."""
+
 CLIENT_HOURS: Final = _rejected_by(*CLIENT, "hour")
 """One row for each client and hour."""
 
 TOTALS: Final = Grouping(keys=("side", "bucket"), measures=_sums("batches", "records"))
 """One row for each side and bucket, the input of `what_if`."""
+
+TOPIC_TOTALS: Final = Grouping(keys=("topic", "side", "bucket"), measures=_sums("batches", "records"))
+"""TOTALS of each topic."""

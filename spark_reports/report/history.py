@@ -1,28 +1,42 @@
 """The history of a report: its last day beside the seven days before it, and what the rollup keeps of a day.
 
 `daily --rollup` keeps the DayFacts of each day beside the rollup's tables. A day without DayFacts is missing;
-it never counts as a day without rejections. Plain Python, no Spark, no files.
+it never counts as a day without rejections. A day is compared if it is over, if it had records, and if its
+log lacks nothing from the times at which proxies wrote heartbeats, or too little to matter (_LACKS_PERCENT).
+Plain Python, no Spark, no files.
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any, Final, TypedDict, get_type_hints
 
-from spark_reports.log.completeness import State
+from spark_reports.log.completeness import LogQuality, State
 from spark_reports.log.period import days_between
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
 from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, Report, of_row
-from spark_reports.report.shape_for_readers import History, PastDay
+from spark_reports.report.shape_for_readers import History, PastDay, Usual
+
+_LACKS_PERCENT: Final = 1
+"""A log that lacks at most this part of its lines and of its time is compared, too. In a fleet, some process
+is killed every day: that leaves at most one interval uncounted."""
+
+_DAY_MS: Final = 86_400_000
+_ALIKE_PERCENT: Final = 25
+"""A share is as usual if it differs from the median by at most this percentage of the median."""
 
 NOT_OVER: Final = "not_over"
 MISSING: Final = "missing"
-_DOUBTS: Final[Mapping[str, str | None]] = {
-    State.COMPLETE: None,
-    State.COMPLETE_IN_PART: None,
+STATE_WORDS: Final[Mapping[str, str]] = {
+    State.INCOMPLETE: "incomplete",
     NOT_OVER: "not over when its report was made",
     MISSING: "missing",
+}
+_DIRECTION_WORDS: Final[Mapping[str, str]] = {
+    "better": "Better than usual",
+    "worse": "Worse than usual",
+    "as_usual": "As usual",
 }
 
 
@@ -32,6 +46,7 @@ class DayFacts(TypedDict):
     day: str
     state: str
     """As in PastDay, but never `missing`."""
+    is_compared: bool
     records: int
     rejected_records: int
     producers_affected: int
@@ -85,6 +100,9 @@ def of_report(
                 DayFacts,
                 counts,
                 state=state if is_over else NOT_OVER,
+                is_compared=is_over
+                and counts["records"] > 0
+                and _is_whole(report["log"], (last - first).days + 1),
                 cause=cause[0] if cause else None,
                 cause_records=cause[1] if cause else 0,
                 would_reject_records=totals and totals["would_reject_records"],
@@ -96,6 +114,33 @@ def of_report(
             )
         )
     return facts
+
+
+def _is_whole(log: LogQuality, days: int) -> bool:
+    """True if nothing is missing from the times at which proxies wrote heartbeats, or too little to
+    matter. `days`: the length of the period.
+
+    The number of killed processes says nothing: each one leaves at most an interval uncounted. If its proxy
+    is not heard afterwards, its last lines may not have come, so that time counts as well.
+    """
+    if missing.state(log) is not State.INCOMPLETE:
+        return True
+    uncounted = log["missing_intervals"] + log["silent_boots"]
+    parts = (
+        (log["lost_lines"] + log["lines_unusable"], log["lines"]),
+        (uncounted, log["intervals"]),
+        (sum(_unheard_ms(log)), days * _DAY_MS * log["proxies"]),
+    )
+    return all(100 * part <= _LACKS_PERCENT * whole for part, whole in parts)
+
+
+def _unheard_ms(log: LogQuality) -> Iterator[int]:
+    """The times without a heartbeat that follow a process without a stop line, at its proxy."""
+    for boot in log["silent"]:
+        after = boot["counted_to_ts"] or boot["last_ts"]
+        for span in log["unheard"]:
+            if span["proxy"] == boot["proxy"] and span["to_ts"] > after:
+                yield words.epoch_ms(span["to_ts"]) - words.epoch_ms(max(span["from_ts"], after))
 
 
 def missing_days(history: History | None) -> list[str]:
@@ -138,34 +183,117 @@ def _is_pair(names: Any) -> bool:
     return isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
 
 
-def beside(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:
-    """The history of `day`. `facts`: by day, including the facts of `day`."""
+def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:
+    """The history of `day`. `facts`: by day, including the facts of `day`. `new_producers` is None if no day
+    before is known."""
     known = days_between(day - timedelta(days=DAYS_BEFORE), day)
     days = [_past(str(other), facts.get(str(other))) for other in known]
-    return History(days=days, new_producers=new_producers)
+    *before, today = days
+    usual = _usual(before) if today["is_compared"] else None
+    direction = _direction(today, usual["share_of"]) if usual else "not_compared"
+    return History(
+        days=days,
+        direction=direction,
+        usual=usual,
+        sentence=_sentence(days, usual, direction, new_producers),
+    )
 
 
 def _past(day: str, facts: DayFacts | None) -> PastDay:
     if facts is None:
-        return PastDay(day=day, state=MISSING, records=None, rejected_records=None)
+        return PastDay(day=day, state=MISSING, is_compared=False, records=None, rejected_records=None)
     return of_row(PastDay, facts)
+
+
+def _counts(day: PastDay) -> tuple[int, int]:
+    """Rejected records, and all that were judged."""
+    return day["rejected_records"] or 0, day["records"] or 0
 
 
 def share(day: PastDay) -> float:
     """The part of the day's records that was rejected, from 0 to 1."""
-    return (day["rejected_records"] or 0) / day["records"] if day["records"] else 0.0
+    rejected, records = _counts(day)
+    return rejected / records if records else 0.0
+
+
+def _usual(before: Iterable[PastDay]) -> Usual | None:
+    """The medians of the days that can be compared; None if there are none."""
+    known = [day for day in before if day["is_compared"]]
+    if not known:
+        return None
+    middle = (len(known) - 1) // 2
+    return Usual(
+        days=len(known),
+        rejected_records=sorted(_counts(day)[0] for day in known)[middle],
+        share_of=sorted(known, key=share)[middle],
+    )
+
+
+def _direction(today: PastDay, usual: PastDay) -> str:
+    (rejected, records), (rejected_before, records_before) = _counts(today), _counts(usual)
+    now, before = rejected * records_before, rejected_before * records  # the shares, times both wholes
+    if abs(now - before) * 100 <= _ALIKE_PERCENT * before:
+        return "as_usual"
+    return "worse" if now > before else "better"
+
+
+def _sentence(days: Sequence[PastDay], usual: Usual | None, direction: str, new_producers: int | None) -> str:
+    *before, today = days
+    if usual is None:
+        return " ".join(["Not compared with the days before.", *_why_not(today, before)])
+    median = f"{in_words(usual['share_of'])} ({words.count(usual['rejected_records'])})"
+    parts = [
+        f"{_DIRECTION_WORDS[direction]}: {in_words(today)} of the records of {today['day']} were rejected "
+        f"({words.count(today['rejected_records'] or 0)})",
+        f"{median} in the median of {words.many(usual['days'], 'day')} before",
+        *([f"{in_words(before[-1])} on the day before"] if before[-1]["is_compared"] else []),
+    ]
+    new = [] if new_producers is None else [f"{_new(new_producers)}."]
+    return " ".join([f"{', '.join(parts)}.", *new, *_nearly_whole(before), *_left_out(before)])
 
 
 def in_words(day: PastDay) -> str:
     """The share of a day: `1.1%`."""
-    return words.share(day["rejected_records"] or 0, day["records"] or 0)
+    return words.share(*_counts(day))
 
 
-def doubt(day: PastDay) -> str | None:
-    """The reason why the numbers of a day are not those of a whole day; None if they are."""
+def _nearly_whole(before: Sequence[PastDay]) -> list[str]:
+    """A sentence about incomplete days that are compared; nothing if there are none."""
+    count = sum(day["is_compared"] and day["state"] == State.INCOMPLETE for day in before)
+    if not count:
+        return []
+    are = "is" if count == 1 else "are"
+    return [f"Of these days, {words.count(count)} {are} incomplete, by at most {_LACKS_PERCENT}%."]
+
+
+def _new(count: int) -> str:
+    if count == 0:
+        return "No producer is new"
+    return f"{words.many(count, 'producer')} {'is' if count == 1 else 'are'} new"
+
+
+def _why_not(today: PastDay, before: Sequence[PastDay]) -> list[str]:
+    if not today["is_compared"]:
+        is_bound = today["records"] and today["state"] == State.INCOMPLETE
+        at_least = f"; at least {words.many(_counts(today)[0], 'record')} rejected" if is_bound else ""
+        return [f"The day itself: {reason(today)}{at_least}."]
+    return _left_out(before)
+
+
+def _left_out(before: Sequence[PastDay]) -> list[str]:
+    """A sentence that names the days that are not compared, with the reason; nothing if there are none."""
+    left_out = [day for day in before if not day["is_compared"]]
+    if not left_out:
+        return []
+    named = ", ".join(f"{day['day']} ({reason(day)})" for day in left_out)
+    return [f"Left out: {named}."]
+
+
+def reason(day: PastDay) -> str:
+    """The reason why a day is not compared."""
     if day["records"] == 0:
         return "no records"
-    return _DOUBTS.get(day["state"], "incomplete")
+    return STATE_WORDS.get(day["state"], day["state"])
 
 
 def page_of(facts: Mapping[str, DayFacts], day: date) -> str | None:

@@ -121,12 +121,12 @@ def _good_ones(collateral: int) -> str:
 
 def _topics(report: Report, producer: Producer) -> str:
     """The topics, each with its latest known limits."""
-    limits = words.limits_in_force(report["limits"])
+    limits = words.limits_by_topic(report["limits"])
     topics, meaning = [], ""
     for topic in producer["topics"]:
         text = words.short(topic["topic"], 60)
         if known := limits.get(topic["topic"]):
-            text, meaning = f"{text} ({known})", " (oldest / newest allowed)"
+            text, meaning = f"{text} ({known[-1]})", " (oldest / newest allowed)"
         topics.append(text)
     more = producer["topics_count"] - len(topics)
     return f"Topics{meaning}: {', '.join(topics)}{f' and {words.count(more)} more' if more > 0 else ''}."

@@ -59,25 +59,40 @@ def ambiguous(keys: DataFrame) -> DataFrame:
     return keys.groupBy("number").count().where(F.col("count") > 1)
 
 
+def topic_drift(counters: DataFrame) -> DataFrame:
+    """From counters: `drift` of all days and clients together, by topic."""
+    return _unpacked(counters, ("topic", "side"))
+
+
+def of_topics(drifts: DataFrame) -> DataFrame:
+    """From `drift`: the rows of `topic_drift`."""
+    return drifts.groupBy("topic", "side", "bucket").agg(*transforms.sums("batches", "records"))
+
+
 def drift(counters: DataFrame, keys: DataFrame | None) -> DataFrame:
     """From counters: one row for each day, topic, client, side and bucket of judged batches.
 
     Histograms of other versions are left out (`left_out` counts them), and so are buckets that this version
     does not have.
 
-    To unpack histograms is the most expensive part of a report. Buckets are added up by a hash of their key,
-    of 64 bits, and not by five names. `keys` (`drift_keys`) has the names of each hash. It is None if two
-    keys have the same hash, which a client may bring about by its names (`ambiguous`), and for few counters:
-    then the names themselves are used.
+    To unpack histograms is the most expensive part of a report, so all tables of drift use this result.
+    Buckets are added up by a hash of their key, of 64 bits, and not by five names. `keys` (`drift_keys`) has
+    the names of each hash. It is None if two keys have the same hash, which a client may bring about by its
+    names (`ambiguous`), and for few counters: then the names themselves are used.
     """
-    by = _DRIFT_KEY if keys is None else ("number",)
-    dated = counters.where(transforms.has_histogram()).withColumn("event_date", F.col("day"))
+    sums = _unpacked(counters, _DRIFT_KEY if keys is None else ("number",))
+    named = sums if keys is None else sums.join(keys, on="number")
+    return named.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
+
+
+def _unpacked(counters: DataFrame, by: Sequence[str]) -> DataFrame:
+    """The buckets of both sides, added up by these names of _DRIFT_KEY, or by its number."""
+    judged = counters.where(transforms.has_histogram())
+    dated = judged.withColumn("event_date", F.col("day"))
     # Each side is added up before the union, so that Spark does not write single buckets to memory as rows.
     sided = ((side, dated.withColumn("side", F.lit(side))) for side in SIDES)
     sides = [_sums(lines.withColumn("number", _number()), by, side) for side, lines in sided]
-    sums = sides[0].unionByName(sides[1])
-    named = sums if keys is None else sums.join(keys, on="number")
-    return named.select(*_DRIFT_KEY[1:], "bucket", "batches", "records", "event_date")
+    return sides[0].unionByName(sides[1])
 
 
 def _sums(lines: DataFrame, by: Sequence[str], side: str) -> DataFrame:

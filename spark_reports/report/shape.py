@@ -17,6 +17,9 @@ from spark_reports.report.shape_for_readers import History, Known, Links, Owned
 
 SHAPE_VERSION: Final = 2
 
+CLIENTS_PER_TOPIC: Final = 3
+"""The producers of a topic in `Topic.worst`, at most."""
+
 DAYS_BEFORE: Final = 7
 """The last day of a period is compared with this many days before it."""
 
@@ -89,10 +92,40 @@ class OwnedClient(Client):
     """Its owner; null if it has none, or without `daily --owners`."""
 
 
+class TopicProducer(Client):
+    """A producer of a topic, and its records that were rejected there."""
+
+    rejected_records: int
+
+
+class AroundLimit(TypedDict):
+    """The records of a topic, whole batches, that a limit would reject on one side (`ahead` or `behind`).
+
+    `records_at_least` and `records_at_most` differ only if the limit is no edge of the histogram.
+    """
+
+    side: str
+    limit_ms: int
+    is_own: bool
+    """True for the topic's own limit: the last one of the period."""
+    records_at_least: int
+    records_at_most: int
+
+
 class Topic(Counts):
-    """One topic."""
+    """One topic. Its drift range covers culprits, and all records of batches that have none.
+
+    So good records of a rejected batch may lie outside of it.
+    """
 
     topic: str
+    drift_min_ms: int | None
+    drift_max_ms: int | None
+    worst: list[TopicProducer]
+    """Up to three producers, the one with most rejected records first."""
+    what_if: list[AroundLimit]
+    """Its own limits and some around them. Empty beyond the 50 topics with most rejected records, and for
+    topics of the broker's own time (LogAppendTime)."""
 
 
 class Why(TypedDict):
@@ -207,6 +240,27 @@ class Limits(TypedDict):
     first_ts: str
 
 
+class AtLimit(TypedDict):
+    """The batches, and all their records, that this limit would reject. The numbers are exact."""
+
+    limit_ms: int
+    batches: int
+    records: int
+
+
+class WhatIf(TypedDict):
+    """The records that other limits would reject, among all batches with timestamps."""
+
+    batches: int
+    records: int
+    records_left_out: int
+    """Records whose histograms are of another version of the log: they are in no other number here."""
+    ahead: list[AtLimit]
+    """By message.timestamp.after.max.ms, ascending."""
+    behind: list[AtLimit]
+    """By message.timestamp.before.max.ms, ascending."""
+
+
 class WouldReject(OwnedClient):
     """Records that a rule in audit or under a waiver, or the candidate limits (`candidate`), would reject."""
 
@@ -275,6 +329,26 @@ class DayOfTrend(TypedDict):
     producers_affected: int
 
 
+class Change(Client):
+    """A client whose rejections changed; `kind` is new, doubled or recovered (`report.rollup`)."""
+
+    kind: str
+    records: int
+    rejected_records: int
+    records_before: int
+    rejected_before: int
+
+
+class Trend(TypedDict):
+    """The last day of the period compared with the seven days before it, as far as they are known."""
+
+    days: list[DayOfTrend]
+    changes: list[Change]
+    """The producers that changed most, at most `--top`."""
+    new_producers: int
+    """All clients whose change is `new`, also those that `changes` leaves out (at most 10,000)."""
+
+
 class HarmedProducer(Client):
     """A producer whose good records were rejected."""
 
@@ -314,12 +388,16 @@ class Report(TypedDict):
     topics: list[Topic]
     topics_omitted: Omitted
     reasons: list[ReasonRow]
+    what_if: WhatIf
     would_reject: list[WouldReject]
     """The worst, at most `--top` of each team. `totals` has the sums of all."""
     repaired: list[Repaired]
     """The worst, at most `--top` of each team."""
     rules: list[RuleAtWork]
     """At most `--top`."""
+    """The starts and reloads of the period, newest first. A process that runs on has none."""
+    trend: Trend | None
+    """Null if no day before is known (`daily --rollup`)."""
     history: History | None
     """Null without `daily --rollup`."""
     owners: Owned | None

@@ -13,8 +13,19 @@ class PastDay(TypedDict):
     state: str
     """`complete`, `complete_in_part` or `incomplete` as in LogQuality; `not_over`; or `missing`: the rollup
     does not hold the day."""
+    is_compared: bool
+    """False if the day is missing, is not over, had no records, or if too much of its log is missing."""
     records: int | None
     rejected_records: int | None
+
+
+class Usual(TypedDict):
+    """The medians of the days before that can be compared; of an even number of days, the lower one of the
+    two in the middle. `share_of` has the counts of the day with the median share."""
+
+    days: int
+    rejected_records: int
+    share_of: PastDay
 
 
 class History(TypedDict):
@@ -22,8 +33,11 @@ class History(TypedDict):
 
     days: list[PastDay]
     """Eight days, the oldest first. The last one is the day itself."""
-    new_producers: int | None
-    """Clients that were rejected on the last day, and on none of the days before; null if none is known."""
+    direction: str
+    """`better`, `worse` or `as_usual`, by the share of rejected records; `not_compared`."""
+    usual: Usual | None
+    """Null if nothing can be compared."""
+    sentence: str
 
 
 class Known(TypedDict):
@@ -68,6 +82,7 @@ class Links(TypedDict):
     """The targets of the page's links, relative to the page; null if there is none."""
 
     json: str | None
+    csv: str | None
     index: str | None
     day_before: str | None
     day_after: str | None

@@ -16,6 +16,7 @@ from spark_reports.exits import FailedError, UsageError
 from spark_reports.report import files, kept_days
 from spark_reports.report.groups import CLIENT, ROLLUP, TYPES
 from spark_reports.report.history import DayFacts
+from spark_reports.report.what_if import LEFT_OUT
 from tsproxy.decisions.fields import FieldType
 
 try:
@@ -76,11 +77,14 @@ def day(rollup: str, asked: date) -> tuple[Day, int]:
     names = (*ROLLUP.keys, *ROLLUP.measures)
     hours = _table(rollup, "hours", asked, asked, names)
     counters = pa.table({name: as_text(hours[name]) for name in names})
+    names = ("topic", "side", "bucket", "batches", "records")
+    drift = _table(rollup, "drift", asked, asked, names)
+    buckets = drift.filter(compute.not_equal(drift["side"], LEFT_OUT))
     address = f"{rollup}/{FOLDER}/{asked}.json"
     with _said(address, kept_days.NO_ROLLUP):
         written = _text(*_place(address))
     try:
-        return from_text(written, TableSource.of_rollup(counters))
+        return from_text(written, TableSource.of_rollup(counters), TableSource(buckets))
     except (KeyError, TypeError, ValueError) as error:
         raise FailedError(f"{address} cannot be read: {error}; run `daily` again") from error
 

@@ -115,7 +115,7 @@ class Sums:
         if sum(row["lines"] for row in self.evidence.boots) > _FEW:
             numbered = rollup.drift_keys(self.rolled)
             keys = numbered if rollup.ambiguous(numbered).isEmpty() else None
-        return rollup.drift(self._counters, keys)
+        return frames.kept(self.stack, rollup.drift(self._counters, keys))
 
     @cached_property
     def processes(self) -> dict[str, set[Process]]:
@@ -143,6 +143,7 @@ class Sums:
             first=self.source.first,
             last=self.source.last,
             counters=TableSource.of_rollup(collected(self.rolled)),
+            buckets=self._buckets(),
             evidence=self.evidence,
             clocks=self.clocks,
             addresses=frames.rows(transforms.of_clients(addresses, worst)),
@@ -150,6 +151,12 @@ class Sums:
             limits=frames.rows(transforms.limits(self._of(EventName.LIFECYCLE))),
             refused=frames.rows(transforms.refused_by_kafka_4(self._of(EventName.CLIENT), MAX_REFUSED)),
         )
+
+    def _buckets(self) -> TableSource:
+        """The buckets of all histograms by topic. If the rollup's are there, they are added up again."""
+        is_there = "drifts" in self.__dict__
+        drift = rollup.of_topics(self.drifts) if is_there else rollup.topic_drift(self._counters)
+        return TableSource(collected(drift))
 
     @property
     def _counters(self) -> DataFrame:

@@ -111,6 +111,10 @@ class TableSource:
         day = self.rows["day"]
         return TableSource(self.rows.filter(pc.and_(pc.greater_equal(day, first), pc.less_equal(day, last))))
 
+    def of_topics(self, topics: Sequence[str]) -> "TableSource":
+        """The rows of these topics."""
+        return TableSource(self.rows.filter(_is_one_of(self.rows["topic"], topics)))
+
     def beyond(self, ahead: int | None, behind: int | None) -> "TableSource":
         """The rows of histograms from these buckets on. None: no bucket of that side."""
         bucket = self.rows["bucket"]

@@ -2,9 +2,10 @@
 
     teams/<team>/index.html          the latest day, thirty days as small bars, its producers
     teams/<team>/2026-11-20.html     a day, with the evidence and a text for each producer
+    teams/<team>/feed.xml            the days as an Atom feed
     teams/<team>/latest.json         the latest day as a text and as rows, and thirty days: for programs
 
-latest.json is also all that a later run knows of the team's days. index.html is made from it.
+latest.json is also all that a later run knows of the team's days. index.html and feed.xml are made from it.
 Plain Python, no Spark, no files.
 """
 
@@ -19,6 +20,7 @@ from spark_reports.report.shape_for_readers import Links, Team
 
 LATEST: Final = "latest.json"
 INDEX: Final = "index.html"
+FEED: Final = "feed.xml"
 FOLDER: Final = "teams"
 """The folder of the folders, beside the index of all days, or in `--output`."""
 DAYS: Final = 30
@@ -184,6 +186,7 @@ def linked(report: Report, known: Latest) -> Report:
     )
     beside = Links(
         json=LATEST,
+        csv=None,
         index=INDEX,
         day_before=before,
         day_after=after,

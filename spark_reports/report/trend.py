@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 LEAST_RECORDS: Final = 10
 """Fewer rejected records than this are not reported as a change."""
-_COMPARABLE_DAYS: Final = 2
 
 _SUMS: Final = {name: Measure(How.SUM, (name,)) for name in ("records", "rejected_records")}
 CLIENT_DAYS: Final = Grouping(
@@ -79,13 +78,6 @@ def changes(known: "TableSource", day: date) -> Rows:
             }
         )
     return sorted(changed, key=_order)
-
-
-def new_producers(known: "TableSource | None", days: Rows, last: date) -> int | None:
-    """The number of `changes` that are new, of a client or an application; None if no day before is known."""
-    if known is None or len(days) < _COMPARABLE_DAYS:
-        return None
-    return len([change for change in changes(known, last) if change["kind"] == "new"])
 
 
 def rejecting(known: "TableSource", clients: Rows) -> Rows:

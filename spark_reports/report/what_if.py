@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from spark_reports.log.grouping import Grouping, How, Measure, Rows
 from spark_reports.report.groups import CLIENT
+from spark_reports.report.shape import AroundLimit, AtLimit, WhatIf
 from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket_bounds_ms
 
 if TYPE_CHECKING:
@@ -24,20 +25,21 @@ SIDES: Final = ("ahead", "behind")
 LEFT_OUT: Final = "left_out"
 """The side of records whose histograms are of another version: nobody knows where they lie."""
 
+SHOWN_MS: Final = (
+    *(n * 1_000 for n in (1, 10, 60, 600, 3_600, 21_600)),
+    *(n * 86_400_000 for n in (1, 7, 30, 365, 3_650)),
+)
+"""The limits that a table shows."""
+
+RIVALS: Final = 3
+"""A topic's own limit is compared with at most so many stricter limits, and at most so many wider ones."""
+
 
 class Between(TypedDict):
     """An interval that holds a number. If both ends are equal, the number is exact."""
 
     at_least: int
     at_most: int
-
-
-class AtLimit(TypedDict):
-    """The batches, and all their records, that this limit would reject. The numbers are exact."""
-
-    limit_ms: int
-    batches: int
-    records: int
 
 
 class Beyond(TypedDict):
@@ -77,6 +79,53 @@ def _union(one: Between, other: Between, whole: int) -> Between:
         at_least=max(one["at_least"], other["at_least"]),
         at_most=min(one["at_most"] + other["at_most"], whole),
     )
+
+
+def in_short(answer: WhatIf) -> list[tuple[int, int, int]]:
+    """For each of SHOWN_MS: the limit, records farther ahead, and records farther behind."""
+    ahead, behind = ({row["limit_ms"]: row["records"] for row in answer[side]} for side in SIDES)
+    return [
+        (limit_ms, ahead[limit_ms], behind[limit_ms])
+        for limit_ms in SHOWN_MS
+        if limit_ms in ahead and limit_ms in behind
+    ]
+
+
+def around(totals: Sequence[dict[str, Any]], side: str, own_ms: int | None) -> list[AroundLimit]:
+    """The records that a topic's own limit rejects, and limits around it; `own_ms` is None for no limit.
+
+    Up to RIVALS limits of SHOWN_MS are on either side of the own limit. Each of them rejects a different
+    number of records. The limits ascend.
+    """
+    now = [] if own_ms is None else [_around(totals, side, own_ms, is_own=True)]
+    others = [_around(totals, side, limit_ms) for limit_ms in SHOWN_MS if limit_ms != own_ms]
+    wider = [row for row in others if own_ms is not None and row["limit_ms"] > own_ms]
+    stricter = [row for row in reversed(others) if own_ms is None or row["limit_ms"] < own_ms]
+    return [*reversed(_different(now, stricter)), *now, *_different(now, wider)]
+
+
+def _around(
+    totals: Sequence[dict[str, Any]], side: str, limit_ms: int, *, is_own: bool = False
+) -> AroundLimit:
+    records = beyond(totals, side, limit_ms)["records"]
+    return AroundLimit(
+        side=side,
+        limit_ms=limit_ms,
+        is_own=is_own,
+        records_at_least=records["at_least"],
+        records_at_most=records["at_most"],
+    )
+
+
+def _different(now: Sequence[AroundLimit], rows: Iterable[AroundLimit]) -> list[AroundLimit]:
+    """The first RIVALS rows that differ in the number of rejected records from the row chosen before."""
+    rivals: list[AroundLimit] = []
+    last = now[0]["records_at_most"] if now else 0
+    for row in rows:
+        if row["records_at_most"] != last and len(rivals) < RIVALS:
+            rivals.append(row)
+            last = row["records_at_most"]
+    return rivals
 
 
 def curve(totals: Sequence[dict[str, Any]], side: str) -> list[AtLimit]:

@@ -6,9 +6,11 @@ The sentences of report.json and all renderers use it, so that they agree.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from operator import itemgetter
 from typing import Any, Final
 
 from spark_reports.log.completeness import NEWER
+from spark_reports.report.groups import grouped
 from spark_reports.report.shape import (
     DAYS_BEFORE,
     ClientReason,
@@ -16,6 +18,7 @@ from spark_reports.report.shape import (
     Limits,
     Producer,
     Report,
+    Trend,
     WouldReject,
 )
 from tsproxy.decisions.old_requests import use_text
@@ -118,9 +121,18 @@ FOLDED: Final = "(other)"
 _NO_ID: Final = "(no client id)"
 _EMPTY_ID: Final = "(empty client id)"
 
-PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID)
+NOT_LISTED: Final = "(not listed)"
+"""The row of all clients of which report.csv has no rows."""
+
+PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID, NOT_LISTED)
 """The words that stand in tables for a name. A client or topic that is really called so, or so behind
 backslashes, has one more backslash in front wherever it is shown or kept (`transforms.named`)."""
+
+_CHANGES: Final[Mapping[str, str]] = {
+    "new": "new: never rejected before",
+    "doubled": "rejected share at least doubled",
+    "recovered": "recovered: no rejections any more",
+}
 
 PROBLEM_WORDS: Final[Mapping[str, str]] = {
     "not_json": "not one JSON object of the log: torn by a crash, cut or changed by a shipper, packed "
@@ -259,6 +271,13 @@ def share(part: int, whole: int) -> str:
     return f"{percent:.1f}%" if percent < 10 or percent > 99 else f"{percent:.0f}%"
 
 
+def between(low: int, high: int, whole: int) -> str:
+    """`80 to 120 (3.8% to 5.7%)`; `80 (3.8%)` if both are equal."""
+    if low == high:
+        return f"{count(low)} ({share(low, whole)})"
+    return f"{count(low)} to {count(high)} ({share(low, whole)} to {share(high, whole)})"
+
+
 def duration(magnitude_ms: int) -> str:
     """`3 d 4 h`, `15 s`, `850 ms`, `56.9 y`, `56.9 million y`, for a magnitude in ms.
 
@@ -383,8 +402,25 @@ def rule(name: str | None) -> str:
     return "candidate limits" if name == CANDIDATE else short(name or "–", 60)
 
 
+def change(trend: Trend, kind: str) -> str:
+    """The change of a client against the days before (`shape.Change`), as far as they are known."""
+    return _CHANGES.get(kind, kind) + (_days_known(trend) if kind == "new" else "")
+
+
+def _days_known(trend: Trend) -> str:
+    """The number of the seven days before that are known, in brackets; nothing if all are."""
+    *before, last = (day["day"] for day in trend["days"])
+    first = (date.fromisoformat(last) - timedelta(days=DAYS_BEFORE)).isoformat()
+    return _known(sum(day >= first for day in before))
+
+
 def _known(number: int) -> str:
     return "" if number == DAYS_BEFORE else f" ({number} of {many(DAYS_BEFORE, 'day')} known)"
+
+
+def new_count(trend: Trend | None) -> int:
+    """The number of clients that were rejected today and never on the known ones of the seven days before."""
+    return trend["new_producers"] if trend else 0
 
 
 def short(text: str, limit: int = 160) -> str:
@@ -471,15 +507,27 @@ def epoch_ms(instant: str) -> int:
     return int(datetime.fromisoformat(instant).timestamp() * 1000)
 
 
-def limits_in_force(limits: Sequence[Limits]) -> dict[str, str]:
-    """For each topic `7 d / 1 h` (oldest / newest allowed): its last limits."""
-    return {limit["topic"]: _limits(limit) for limit in limits}
+def limits_by_topic(limits: Sequence[Limits]) -> dict[str, list[str]]:
+    """For each topic `7 d / 1 h` (oldest / newest allowed), with the time of each change. Limits that came
+    back after others are there `again`."""
+    return {
+        topic: [_limits(limit) + _since(limit, known[:at], known) for at, limit in enumerate(known)]
+        for topic, known in grouped(limits, itemgetter("topic")).items()
+    }
 
 
 def _limits(limit: Limits) -> str:
     if limit["timestamp_type"] == "LogAppendTime":
         return "broker's time"
     return f"{bound(limit['before_max_ms'])} / {bound(limit['after_max_ms'])}"
+
+
+def _since(limit: Limits, before: Sequence[Limits], of_topic: Sequence[Limits]) -> str:
+    first_ts = limit["first_ts"]
+    if any(earlier["first_ts"] > first_ts for earlier in before):
+        return " again"
+    is_first = all(other["first_ts"] >= first_ts for other in of_topic)
+    return "" if is_first else f" from {first_ts[11:16]}"
 
 
 def waiver(row: WouldReject, before: str, chars: int = 60) -> str:

@@ -35,8 +35,9 @@ def empty():
     report["totals"] = dict.fromkeys(report["totals"], 0)
     for name in ("producers_omitted", "topics_omitted"):
         report[name] = dict.fromkeys(report[name], 0)
-    report["would_reject"] = []
+    report["would_reject"], report["trend"] = [], None
     report["rules"] = []
+    report["what_if"] = {"batches": 0, "records": 0, "records_left_out": 0, "ahead": [], "behind": []}
     return report | {"headline": "No records came through the proxy."}
 
 
@@ -50,7 +51,7 @@ def hostile(text):
             topic["topic"] = text
         for example in producer["examples"]:
             example |= {"topic": text, "error_message": text, "client_address": text}
-    for row in report["would_reject"]:
+    for row in [*report["would_reject"], *report["trend"]["changes"]]:
         row |= {"client_id": text, "principal": text}
     for row in [*report["producers"], *report["would_reject"], *report["owners"]["teams"]]:
         row["team"] = text
@@ -62,6 +63,7 @@ def hostile(text):
         row |= {"rule": text, "mode": text, "waiver": text}
     for topic in [*report["topics"], *report["limits"]]:
         topic["topic"] = text
+    report["history"] |= {"sentence": text, "direction": text}
     for day in report["history"]["days"]:
         day |= {"day": text, "state": text}
     report["log"]["quarantined_lines"] = {"not_json": 1}
@@ -88,6 +90,7 @@ def week(**changed):
         own = history.DayFacts(
             day=day,
             state="complete",
+            is_compared=True,
             records=100_000,
             rejected_records=rejected,
             producers_affected=3,
@@ -117,11 +120,11 @@ def owned(report, known, clients=None):
 def complete():
     """The fixed report with everything that an option adds: owners, a week before it, links."""
     report = owned(fixed(), owners.parse(OWNERS, "owners.toml"))
-    links = {"json": "report.json", "index": "../index.html"}
+    links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"teams": "../teams", "address": None}
-    beside = history.beside(week_of(report), date(2026, 11, 20), 1)
-    return report | {"history": beside, "links": links}
+    compared = history.compared(week_of(report), date(2026, 11, 20), 1)
+    return report | {"history": compared, "links": links}
 
 
 def week_of(report):
@@ -143,4 +146,5 @@ def large(producers=1_000):
     report["topics"] = report["topics"] * 500
     report["would_reject"] = report["would_reject"] * 1_000
     report["rules"] = report["rules"] * 1_000
+    report["trend"]["changes"] = report["trend"]["changes"] * 1_000
     return report

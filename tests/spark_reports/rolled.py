@@ -7,7 +7,7 @@ import pyarrow as pa
 from spark_reports.log import schema
 from spark_reports.log.completeness import Evidence
 from spark_reports.report import owners, tables
-from spark_reports.report.assemble import assemble
+from spark_reports.report.assemble import assemble, everybody
 from spark_reports.report.day import Day
 from spark_reports.report.groups import ROLLUP, TYPES
 from spark_reports.report.table_source import TableSource
@@ -92,17 +92,27 @@ def known(days):
 
 
 def day_of(*rows):
-    """A day of these rows: nothing is known of addresses, examples and processes."""
+    """A day of these rows: nothing is known of addresses, examples, histograms and processes."""
+    texts = dict.fromkeys(("topic", "side"), pa.string())
+    numbers = dict.fromkeys(("bucket", "batches", "records"), pa.int64())
+    buckets = TableSource(pa.schema(texts | numbers).empty_table())
     none = {name: [] for name in ("addresses", "examples", "limits", "refused")}
-    return Day(FRIDAY, FRIDAY, source_of(*rows), Evidence([], [], []), ([], []), **none)
+    return Day(FRIDAY, FRIDAY, source_of(*rows), buckets, Evidence([], [], []), ([], []), **none)
 
 
 def reported(rows, file="", top=50):
     """The report of these rows. `file`: the owners, as the text of a file."""
+    return both(rows, file, top)[0]
+
+
+def both(rows, file="", top=50):
+    """The report of these rows, and that of which the sheet is made."""
     known = owners.parse(file, "owners.toml") if file else None
     found = tables.collect(day_of(*rows), top, None, known)
     report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1)
-    report |= {"links": dict.fromkeys(("json", "index", "day_before", "day_after", "teams", "address"))}
+    names = ("json", "csv", "index", "day_before", "day_after", "teams", "address")
+    report |= {"links": dict.fromkeys(names)}
+    whole = everybody(report, found)
     if known is None:
-        return report
-    return owners.assigned(report, known, found.clients, found.watched, found.repaired)
+        return report, whole
+    return owners.assigned(report, known, found.clients, found.watched, found.repaired), whole

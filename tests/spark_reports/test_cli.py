@@ -84,8 +84,7 @@ def test_a_report_of_each_day_is_in_a_folder_of_its_own_and_the_worst_day_is_the
         report = json.loads((tmp_path / "out" / day / "report.json").read_text())
         assert (report["first_day"], report["last_day"], report["log"]["boots"]) == (day, day, 1)
         assert list((tmp_path / "rollup" / "producers" / f"event_date={day}").iterdir())
-    states = [day["state"] for day in report["history"]["days"]]
-    assert (states[:6], "missing" in states[6:]) == (["missing"] * 6, False)
+    assert [day["day"] for day in report["trend"]["days"]] == ["2026-11-20", "2026-11-21"]
     weeks = {producer["client_id"]: producer["week"] for producer in report["producers"]}
     assert weeks
     assert all(week[:6] == [None] * 6 and all(week[6:]) for week in weeks.values())
@@ -129,7 +128,7 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     assert "Written to viewfs://far/kept/reports/2026-11-20.\n" in capsys.readouterr().out
     assert not killed.exists()
     pay = reports / "teams" / teams.folder_of("Pay")
-    assert names_in(pay) == {"2026-11-20.html", "index.html", "latest.json"}
+    assert names_in(pay) == {"2026-11-20.html", "feed.xml", "index.html", "latest.json"}
     assert f"../teams/{pay.name}/2026-11-20.html" in killed.with_name("report.html").read_text()
     places = ("viewfs://far/kept/reports/teams", str(pay.parent))
     far, here = (files.read_folders(spark, place, "latest.json") for place in places)

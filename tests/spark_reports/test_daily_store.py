@@ -112,8 +112,7 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(run_day, fr
     assert killed == [[], ["rx-1"], []]
     assert states == [("complete", 0), ("incomplete", 1), ("incomplete", 18 * 6 + 18)]
     assert codes == [[0, 0], [3, 3], [3, 3]]
-    known = [day["day"] for day in reports[DAYS[-1]]["history"]["days"] if day["state"] != "missing"]
-    assert known == list(DAYS)
+    assert [day["day"] for day in reports[DAYS[-1]]["trend"]["days"]] == list(DAYS)
 
 
 class Killed(BaseException):
@@ -180,7 +179,9 @@ def test_a_night_without_lines_leaves_the_folders_of_teams_as_they_were(spark, t
         assert main([*here(of_airflow(day)[1]["daily"][0], tmp_path), "--owners", str(owners)]) == code
         folder = tmp_path / "reports" / "teams" / teams.folder_of("everybody")
         assert json.loads((folder / "latest.json").read_text())["day"] == DAYS[0]
-        assert {path.name for path in folder.iterdir()} == {*(f"{DAYS[0]}.html", "index.html", "latest.json")}
+        assert {path.name for path in folder.iterdir()} == {
+            *(f"{DAYS[0]}.html", "index.html", "feed.xml", "latest.json")
+        }
     assert f"no decision log lines of {DAYS[1]}" in capsys.readouterr().err
     assert main(here(of_airflow(DAYS[1])[1]["gate"][0], tmp_path)) == 1
     assert "report.json" in capsys.readouterr().err

@@ -227,7 +227,10 @@ def test_the_limits_of_a_topic_are_those_that_the_proxy_saw_last(made):
     """Limits were changed and changed back: letters named those of the time between."""
     limits = {limit["topic"]: (limit["before_max_ms"], limit["after_max_ms"]) for limit in made["limits"]}
     assert (limits["orders"], limits["metrics"]) == ((7 * DAY_MS, HOUR_MS), (None, None))
-    assert words.limits_in_force(made["limits"])["changed"] == "unlimited / 1 s"
+    texts = words.limits_by_topic(made["limits"])
+    assert texts["changed"] == ["unlimited / 2 s from 01:00", "unlimited / 1 s again"]
+    [topic] = [topic for topic in made["topics"] if topic["topic"] == "changed"]
+    assert [row["limit_ms"] for row in topic["what_if"] if row["is_own"]] == [1_000]
 
 
 def test_the_remedy_for_old_records_is_that_of_the_limit_that_rejected_them(made):
@@ -299,6 +302,13 @@ def test_a_client_that_is_called_as_the_folded_ones_is_never_taken_for_them(made
     }
     assert rows == {"(other)": (30, 0), "\\(other)": (10, 1), "\\(no client id)": (10, 0)}
     assert {producer["client_id"]: producer["addresses"] for producer in odd}["(other)"] == ["10.0.0.1"]
+
+
+def test_records_with_histograms_of_another_version_are_counted_as_left_out(made):
+    """Bad records that a proxy with a wrong clock rejected are in none."""
+    known, bad_by_either_clock = made["what_if"], 40
+    assert known["records_left_out"] == 7
+    assert known["records"] == made["totals"]["records_judged"] - 7 - bad_by_either_clock
 
 
 def test_report_json_is_read_back_as_it_was_written(made, tmp_path):

@@ -141,7 +141,11 @@ def test_drift_adds_buckets_whatever_became_of_their_batches(counters_of):
     histogram = {"ahead": [[far, 1, 10]], "behind": [[near, 1, 10]]}
     old = {**REJECTED, "reason": "too_old"}
     made = counters_of({**REJECTED, **histogram}, {**old, **histogram}, histogram, histogram)
-    drift = TableSource(collected(drift_of(made))).table(groups.TOTALS)
+    drift, again = (
+        TableSource(collected(rows)).table(groups.TOTALS)
+        for rows in (rollup.topic_drift(made), rollup.of_topics(drift_of(made)))
+    )
+    assert drift == again
     records = {(row["side"], row["bucket"]): row["records"] for row in drift}
     assert records == {("ahead", far): 40, ("behind", near): 40}
 

@@ -80,13 +80,15 @@ def test_the_command_answers_in_words_too(rollup, capsys):
 
 
 def test_records_with_histograms_of_another_version_are_counted_as_left_out(rollup, capsys):
+    """In the command, for what was asked, and in the report."""
     asked = ["what-if", "--rollup", str(rollup / "rollup"), "--date", "2026-11-20"]
     for topic, expected in (("old", (20, 0)), ("new", (0, 7))):
         told = answer(capsys, *asked, "--after", "1h", "--topic", topic)
         assert (told["records"], told["records_left_out"]) == expected
     assert main(asked) == 0
+    page = (rollup / "2026-11-20" / "report.html").read_text()
     said = "7 records are left out: the histograms of their lines are of another version of tsproxy"
-    assert said in capsys.readouterr().out
+    assert all(said in text for text in (capsys.readouterr().out, page))
 
 
 def test_report_makes_the_report_of_daily_again_and_starts_no_spark(rollup, tmp_path, monkeypatch, capsys):
@@ -153,7 +155,7 @@ def test_a_day_that_is_made_again_without_records_keeps_none_of_its_old_ones(spa
         made = ["--output", str(tmp_path / "out"), "--quiet", *asked]
         assert main(["daily", "--input", str(path), *made]) == 0
     kept = json.loads((tmp_path / "rollup" / "days" / "2026-11-20.json").read_text())
-    assert kept["records"] == 0
+    assert (kept["records"], kept["is_compared"]) == (0, False)
     for name in ("producers", "drift"):
         assert not list((tmp_path / "rollup" / name).glob("event_date=*"))
     capsys.readouterr()
@@ -207,15 +209,18 @@ def test_a_log_whose_lines_cannot_be_used_any_more_is_no_other_one(spark, tmp_pa
         assert main(["daily", "--input", str(path), "--output", str(tmp_path / "out"), *asked]) == 0
 
 
-def test_the_second_day_has_new_and_recovered_clients_and_its_report_counts_the_new_ones(rollup, capsys):
-    made = [json.loads((rollup / day / "report.json").read_text()) for day in ("2026-11-20", "2026-11-21")]
-    assert [report["history"]["new_producers"] for report in made] == [None, 1]
+def test_the_second_days_report_names_new_and_recovered_clients(rollup, capsys):
+    report = json.loads((rollup / "2026-11-21" / "report.json").read_text())
+    changes = {change["client_id"]: change["kind"] for change in report["trend"]["changes"]}
+    assert changes == {"svc": "new", "old": "recovered"}
+    assert json.loads((rollup / "2026-11-20" / "report.json").read_text())["trend"] is None
     found = answer(capsys, "trend", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21")
-    assert {row["client_id"]: row["kind"] for row in found["changes"]} == {"svc": "new", "old": "recovered"}
+    assert found["days"] == report["trend"]["days"]
+    assert found["changes"] == report["trend"]["changes"]
     assert [day["rejected_records"] for day in found["days"]] == [20, 40]
 
 
-def test_days_that_are_missing_are_no_noughts(rollup):
+def test_days_that_are_missing_or_incomplete_are_not_compared_and_are_no_noughts(rollup):
     """The log has no heartbeats, so both days are incomplete."""
     for name, records, rejected in (("2026-11-20", [1_067], [20]), ("2026-11-21", [1_067, 1_060], [20, 40])):
         found = json.loads((rollup / name / "report.json").read_text())["history"]
@@ -226,6 +231,11 @@ def test_days_that_are_missing_are_no_noughts(rollup):
         assert {day["state"] for day in known} == {"incomplete"}
         missing = found["days"][: -len(records)]
         assert [(day["state"], day["records"]) for day in missing] == [("missing", None)] * (8 - len(records))
+        assert (found["direction"], found["usual"]) == ("not_compared", None)
+        assert found["sentence"] == (
+            "Not compared with the days before. The day itself: incomplete; at least "
+            f"{rejected[-1]} records rejected."
+        )
 
 
 def test_the_index_and_the_reports_link_to_each_other(rollup):
@@ -249,3 +259,10 @@ def test_all_rejected_clients_have_an_owner_or_are_counted_as_nobodys(rollup):
         latest = json.loads((rollup / "teams" / teams.folder_of(team) / "latest.json").read_text())
         assert [each["rejected_records"] for each in latest["days"]] == rejected
         assert (latest["text"].count("To the owner of"), len(latest["rows"])) == (bool(rejected[1]),) * 2
+
+
+def test_the_report_holds_the_curve(rollup):
+    report = json.loads((rollup / "2026-11-20" / "report.json").read_text())
+    past = {row["limit_ms"]: row["records"] for row in report["what_if"]["ahead"]}
+    assert (past[HOUR_MS], past[2 * HOUR_MS], past[3 * HOUR_MS]) == (40, 0, 0)
+    assert report["what_if"]["records"] == 1_060

@@ -96,7 +96,7 @@ def test_the_page_has_the_evidence_of_a_producer_with_two_causes_once():
 
 def test_the_advice_stands_once_for_each_cause_and_not_for_each_producer():
     text = re.sub(r"<pre>.*?</pre>", "", html.render(fleet(50)), flags=re.DOTALL)
-    groups = text[text.index('id="producers"') : text.index('id="watched"')]
+    groups = text[text.index('id="producers"') : text.index('id="trend"')]
     assert groups.lower().count("multiply by 1,000") == 1
     assert groups.count("svc-1") >= 1
 
@@ -119,7 +119,7 @@ def test_a_line_has_the_name_the_records_the_share_and_since_when():
 
 def test_a_large_group_shows_its_worst_producers_and_opens_to_the_others():
     page = html.render(fleet(50))
-    assert page[page.index('id="producers"') : page.index('id="watched"')].count('class="client">svc-') == 50
+    assert page[page.index('id="producers"') : page.index('id="trend"')].count('class="client">svc-') == 50
     rest = 25 - producers.LINES_SHOWN
     more = f"<summary>{rest} more producers with this cause: [\\d,]+ records</summary>"
     assert len(re.findall(more, page)) == 2

@@ -29,7 +29,7 @@ MISTAKES = [
     (["doctor", "--date", "9999-12-31"], "outside of the years 1970 to 9998"),
     (["trend", "--date", "1969-12-31..1970-01-01"], "outside of the years 1970 to 9998"),
     (["what-if", "--date", "2020-01-01..2026-11-20"], "not a period of 1 to 366 days"),
-    (["daily", "--format", "pdf"], "'pdf' is none of html, json, prom"),
+    (["daily", "--format", "pdf"], "'pdf' is none of html, json, csv, prom"),
     (["daily", "--top", "0"], "not a number from 1"),
     (["daily", "--fail-on", "much"], "is not MEASURE>NUMBER"),
     (["weekly"], "weekly: unknown command; "),

@@ -158,3 +158,11 @@ def test_the_page_says_how_many_records_were_not_read_or_only_brokers_judged(tot
     report = reports.fixed()
     report["totals"] |= totals
     assert told in Page(html.render(report)).words
+
+
+def test_a_new_client_is_new_on_the_days_that_are_known():
+    """It was "never rejected in the days before" also if the rollup held one of them."""
+    report = reports.fixed()
+    days = [{**report["trend"]["days"][0], "day": "2026-11-01"}, *report["trend"]["days"][-3:]]
+    report["trend"]["days"] = days  # two of the week before, and an older one of a long period
+    assert "new: never rejected before (2 of 7 days known)" in html.render(report)

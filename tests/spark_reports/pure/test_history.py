@@ -1,4 +1,4 @@
-"""The day beside the week before it, and days that are missing or incomplete."""
+"""The day beside the week before it: medians, days that are missing or incomplete, and what is claimed."""
 
 import json
 import re
@@ -9,37 +9,109 @@ import pytest
 from spark_reports.render import html
 from spark_reports.report import history
 from tests.spark_reports import reports
+from tests.spark_reports.pure.test_html import Page
 
 FRIDAY = date(2026, 11, 20)
 
 
 def of(new_producers=1, **changed):
-    return history.beside(reports.week(**changed), FRIDAY, new_producers)
+    return history.compared(reports.week(**changed), FRIDAY, new_producers)
 
 
-def test_the_history_has_eight_days_and_those_that_the_rollup_lacks_are_missing():
-    found = of(d15=None)["days"]
-    assert [day["day"][-2:] for day in found] == [str(n) for n in range(13, 21)]
-    assert [day["state"] for day in found] == [*["complete"] * 2, "missing", *["complete"] * 5]
-    assert found[2]["records"] is found[2]["rejected_records"] is None
-
-
-INCOMPLETE = {"state": "incomplete", "records": 1_000, "rejected_records": 0}
+def test_a_day_is_compared_with_the_median_of_seven_days_and_with_the_day_before():
+    found = of(d20={"rejected_records": 4_000})
+    assert [day["day"][-2:] for day in found["days"]] == [str(n) for n in range(13, 21)]
+    assert found["usual"]["days"] == 7
+    assert found["usual"]["rejected_records"] == 500 + 100 * 16
+    assert found["usual"]["share_of"]["day"] == "2026-11-16"
+    assert found["direction"] == "worse"
+    assert found["sentence"] == (
+        "Worse than usual: 4.0% of the records of 2026-11-20 were rejected (4,000), 2.1% (2,100) in the "
+        "median of 7 days before, 2.4% on the day before. 1 producer is new."
+    )
 
 
 @pytest.mark.parametrize(
-    ("change", "doubt"),
+    ("rejected", "direction"),
+    [(2_625, "as_usual"), (2_626, "worse"), (1_575, "as_usual"), (1_574, "better"), (0, "better")],
+)
+def test_a_share_within_a_quarter_of_the_median_is_as_usual(rejected, direction):
+    """The median is 2.1%: 2,100 of 100,000."""
+    assert of(d20={"rejected_records": rejected})["direction"] == direction
+
+
+def test_rejections_after_a_week_without_any_are_worse_and_none_again_is_as_usual():
+    none = {f"d{n}": {"rejected_records": 0} for n in range(13, 20)}
+    assert of(**none)["direction"] == "worse"
+    assert of(**none, d20={"rejected_records": 0})["direction"] == "as_usual"
+
+
+def test_the_share_decides_and_not_the_number_of_records():
+    """A day with ten times the traffic and the same share is as usual."""
+    found = of(d20={"records": 1_000_000, "rejected_records": 21_000})
+    assert found["direction"] == "as_usual"
+
+
+INCOMPLETE = {"state": "incomplete", "is_compared": False, "records": 10, "rejected_records": 0}
+
+
+@pytest.mark.parametrize("change", [None, INCOMPLETE])
+def test_a_day_that_is_missing_or_incomplete_is_named_and_is_not_counted_as_a_day_without_rejections(change):
+    """Four such days among seven would bring the median to 0."""
+    names = ("d13", "d15", "d17", "d19")
+    found = of(**dict.fromkeys(names, change))
+    assert found["usual"]["days"] == 3
+    assert found["usual"]["rejected_records"] == 500 + 100 * 16
+    assert found["usual"]["share_of"]["day"] == "2026-11-16"
+    reason = "missing" if change is None else "incomplete"
+    left_out = ", ".join(f"2026-11-{name[1:]} ({reason})" for name in names)
+    assert found["sentence"].endswith(f" Left out: {left_out}.")
+    assert "the day before" not in found["sentence"]
+    assert [day["is_compared"] for day in found["days"]] == [False, True] * 3 + [False, True]
+    if change is None:
+        assert found["days"][0]["records"] is found["days"][0]["rejected_records"] is None
+
+
+def test_of_an_even_number_of_days_the_lower_one_in_the_middle_is_the_median():
+    found = of(d13=None)
+    assert found["usual"]["rejected_records"] == 500 + 100 * 16
+
+
+def test_a_day_without_records_has_no_share():
+    found = of(d19={"records": 0, "rejected_records": 0, "is_compared": False})
+    assert "Left out: 2026-11-19 (no records)." in found["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("own", "says"),
     [
-        (None, "missing"),
-        (INCOMPLETE, "incomplete"),
-        ({"state": "not_over"}, "not over when its report was made"),
-        ({"records": 0}, "no records"),
-        ({"state": "complete_in_part"}, None),
-        ({}, None),
+        (
+            {"state": "incomplete", "is_compared": False},
+            "The day itself: incomplete; at least 2,500 records rejected.",
+        ),
+        ({"state": "not_over", "is_compared": False}, "The day itself: not over when its report was made."),
+        ({"records": 0, "is_compared": False}, "The day itself: no records."),
     ],
 )
-def test_the_numbers_of_a_day_are_in_doubt_if_they_are_not_those_of_a_whole_day(change, doubt):
-    assert history.doubt(of(d15=change)["days"][2]) == doubt
+def test_nothing_is_claimed_of_a_day_that_is_not_known_as_a_whole(own, says):
+    found = of(d20=own)
+    assert (found["direction"], found["usual"]) == ("not_compared", None)
+    assert found["sentence"] == f"Not compared with the days before. {says}"
+
+
+def test_nothing_is_claimed_where_no_day_before_is_known():
+    found = of(None, **{f"d{n}": None for n in range(13, 20)})
+    assert found["direction"] == "not_compared"
+    assert found["sentence"].startswith("Not compared with the days before. Left out: 2026-11-13 (missing), ")
+    assert "new" not in found["sentence"]
+    page = Page(html.render(reports.complete() | {"history": found, "trend": None})).words
+    assert "Rejected by day: not compared" in page
+
+
+def test_incomplete_days_that_are_compared_are_counted_in_the_sentence():
+    """In a fleet, some process is killed every day."""
+    found = of(d14={"state": "incomplete"}, d15={"state": "incomplete"})
+    assert "Of these days, 2 are incomplete, by at most 1%." in found["sentence"]
 
 
 def facts_of(log=None, days=None, processes=None, **changed):
@@ -55,7 +127,7 @@ def test_the_facts_of_a_day_are_read_back_as_they_were_written():
     [facts] = facts_of(processes={"2026-11-20": {("px", "a"), ("px", "b")}})
     assert history.from_text(history.to_text(facts)) == facts
     assert facts["processes"] == [["px", "a"], ["px", "b"]]
-    assert (facts["state"], facts["cause"]) == ("complete", "the wrong time unit")
+    assert (facts["state"], facts["is_compared"], facts["cause"]) == ("complete", True, "the wrong time unit")
     assert 0 < facts["cause_records"] <= 941_773
 
 
@@ -67,9 +139,42 @@ def test_a_file_of_an_earlier_release_names_no_places():
     assert history.from_text(json.dumps(kept)) == kept | added
 
 
-def test_a_day_that_is_not_over_says_so():
+KILLED = {"proxy": "px", "boot": "b", "last_ts": "2026-11-20T12:00:30.000Z",
+          "counted_to_ts": "2026-11-20T12:00:00.000Z"}  # fmt: skip
+
+
+def until(time):
+    """A time from noon on without a heartbeat of px."""
+    return {"proxy": "px", "from_ts": "2026-11-20T12:00:00.000Z", "to_ts": f"2026-11-20T{time}:00.000Z"}
+
+
+@pytest.mark.parametrize(
+    ("log", "is_compared"),
+    [
+        ({"lost_lines": 424}, True),
+        ({"lost_lines": 425}, False),
+        ({"lines_unusable": 425}, False),
+        ({"missing_intervals": 28}, True),
+        ({"missing_intervals": 29}, False),
+        ({"silent_boots": 1}, True),
+        ({"silent_boots": 28, "boots": 30}, True),
+        ({"silent_boots": 29, "boots": 31}, False),
+        ({"silent_boots": 1, "silent": [KILLED], "unheard": [until("12:28")]}, True),
+        ({"silent_boots": 1, "silent": [KILLED], "unheard": [until("12:29")]}, False),
+        ({"silent_boots": 1, "silent": [KILLED], "unheard": [until("23:00") | {"proxy": "qx"}]}, True),
+        ({"state": "complete_in_part", "missing_intervals": 0}, True),
+    ],
+)
+def test_a_log_that_lacks_more_than_a_hundredth_of_something_is_not_compared(log, is_compared):
+    """The log has 42,449 lines, 2,880 intervals and 2 proxies. A killed process leaves an interval uncounted
+    at most, unless its proxy is not heard afterwards: then its last lines may not have come."""
+    [facts] = facts_of({"state": "incomplete"} | log)
+    assert facts["is_compared"] is is_compared
+
+
+def test_a_day_that_is_not_over_is_not_compared():
     [facts] = facts_of(generated_ts="2026-11-20T20:00:00.000Z")
-    assert facts["state"] == "not_over"
+    assert (facts["state"], facts["is_compared"]) == ("not_over", False)
 
 
 def test_days_of_one_report_have_their_own_counts_and_no_cause():
@@ -99,6 +204,7 @@ def test_days_of_one_report_have_their_own_counts_and_no_cause():
                 {"state": "fine"},
                 {"records": "many"},
                 {"cause": 7},
+                {"is_compared": None},
                 {"teams": [7]},
                 *({"processes": wrong} for wrong in (["a"], [["a"]], [["a", None]], [["a", "b", "c"]])),
             )
@@ -109,18 +215,26 @@ def test_a_file_of_another_form_is_a_missing_day(text):
     assert history.from_text(text) is None
 
 
+def test_the_page_has_the_sentence_and_nothing_of_it_without_a_rollup():
+    shown = Page(html.render(reports.complete())).words
+    assert "rejected (941,773), 6.7% (365,642) in the median of 7 days before" in shown
+    without = html.render(reports.fixed())
+    assert "median" not in without
+    assert "as usual" not in without.lower()
+
+
 def test_the_page_draws_the_eight_days_on_a_scale_of_their_own():
     """A share of 5% was once a sliver on a track of 100%."""
     page = html.render(reports.complete())
-    assert "Rejected by day" in page
+    assert "Rejected by day: worse than usual" in page
     heights = re.findall(r'style="height:(\d+)%"', page)
     assert [int(each) for each in heights] == [30, 33, 36, 39, 67, 70, 73, 100]
     assert "<b>5.1%</b>" in page
-    assert 'class="week"' not in html.render(reports.fixed())
+    assert "Rejected by day:" not in html.render(reports.fixed())
 
 
-def test_a_day_that_is_missing_is_a_dash_and_an_incomplete_one_is_pale():
-    report = reports.complete() | {"history": of(d15=None, d17=INCOMPLETE)}
+def test_a_day_that_is_missing_is_a_dash_and_one_that_is_not_compared_is_pale():
+    report = reports.complete() | {"history": of(d15=None, d17=INCOMPLETE | {"records": 1_000})}
     page = html.render(report)
     drawing = page[page.index('class="week"') : page.index("</ol>")]
     assert drawing.count("<li") == 8

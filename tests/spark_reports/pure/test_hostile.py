@@ -1,11 +1,14 @@
 """Text that a client, a broker or a rollup chose does nothing in any file of a report."""
 
+import csv
 import json
 import re
+from io import StringIO
+from xml.etree import ElementTree
 
 import pytest
 
-from spark_reports.render import html, index
+from spark_reports.render import html, index, sheet
 from spark_reports.render import teams as render
 from spark_reports.report import teams
 from tests.spark_reports import reports
@@ -33,6 +36,7 @@ def files_with(text):
             for name, made in render.files(report, team, teams.latest(report, team, None)).items()
         },
         "index.html": index.render(reports.week(**{f"d{n}": named for n in range(13, 21)})),
+        "report.csv": sheet.render(report),
     }
 
 
@@ -64,6 +68,16 @@ def test_all_that_people_read_is_printable_and_short(made):
         assert "x" * 3_000 not in files[name]
         assert len(files[name]) < 400_000
     assert (latest["subject"] + latest["text"].replace("\n", "")).isprintable()
+    ElementTree.fromstring(files[f"team {teams.FEED}"])
+
+
+def test_no_client_writes_a_formula_or_a_row(made):
+    _, files = made
+    rows = list(csv.DictReader(StringIO(files["report.csv"], newline="")))
+    assert len(rows) == len(list(csv.DictReader(StringIO(sheet.render(reports.fixed()), newline=""))))
+    for row in rows:
+        assert row["client_id"][0] not in "=+-@\t\r"
+        assert all(cell.isprintable() for cell in row.values())
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda text: text[:20])

@@ -5,7 +5,9 @@ from html.parser import HTMLParser
 
 from spark_reports.render import html
 from spark_reports.render.producers import SAYS_NOTHING
+from spark_reports.report.what_if import SHOWN_MS
 from tests.spark_reports import reports
+from tsproxy.decisions.drift import EDGES
 from tsproxy.model.markup import element, join, raw
 from tsproxy.policy import timestamps
 
@@ -83,7 +85,7 @@ def test_a_page_is_small_even_where_a_report_is_large():
     page = html.render(report)
     assert len(page.encode()) <= html.MAX_BYTES == 300_000
     found = re.search(r"And ([\d,]+) more producers", Page(page).words)
-    shown = page[page.index('id="producers"') : page.index('id="watched"')].count('class="client"')
+    shown = page[page.index('id="producers"') : page.index('id="trend"')].count('class="client"')
     omitted = report["producers_omitted"]["count"]
     assert int(found[1].replace(",", "")) + shown == len(report["producers"]) + omitted
 
@@ -94,7 +96,7 @@ def test_an_ordinary_page_is_far_below_the_limit():
 
 def test_every_section_is_labelled_by_a_heading_that_exists():
     page = Page(html.render(reports.fixed()))
-    assert len(page.labelled_by) == 7
+    assert len(page.labelled_by) == 10
     assert set(page.labelled_by) <= set(page.ids)
     assert len(set(page.ids)) == len(page.ids)
 
@@ -125,6 +127,41 @@ def test_an_example_has_no_text_that_says_nothing():
     assert "Timestamp 7 is out of range" in html.render(report)
 
 
+def test_a_topic_has_its_worst_producers_its_own_limits_and_others():
+    shown = Page(html.render(reports.fixed())).words
+    assert "Rejected most: orders-replay 87,213, kiosk-clock 12,895, attachments 4,346." in shown
+    oldest = "and the records that each limit would reject: 1 s"
+    for text in (f"Oldest allowed, {oldest} 111,272", f"Oldest allowed (now unlimited), {oldest} 90,696"):
+        assert text in shown
+    assert "; 7 d (its own) 87,213" in shown
+    assert "Newest allowed, and the records that each limit would reject: 1 h (its own) 12,895" in shown
+
+
+def of_two_sides():
+    """400 of 1,000 records are farther ahead than each limit, 300 farther behind."""
+    report = reports.fixed()
+    found = report["what_if"] | {"records": 1_000}
+    for side, records in (("ahead", 400), ("behind", 300)):
+        found[side] = [row | {"records": records} for row in found[side]]
+    return report | {"what_if": found}
+
+
+def test_the_page_shows_exact_numbers_of_each_side_and_leaves_bounds_of_both_to_the_command():
+    text = html.render(of_two_sides())
+    assert "400 (40%)" in text
+    assert "300 (30%)" in text
+    assert "either side" not in text.lower()
+
+
+def test_records_beyond_every_limit_are_named_above_the_limits():
+    report = reports.fixed()
+    report["what_if"]["ahead"][-1]["records"] = 907
+    report["what_if"]["behind"][-1]["records"] = 0
+    assert "No limit helps with 907 records over 10.0 y ahead: look at the unit" in html.render(report)
+    report["what_if"]["ahead"][-1]["records"] = 0
+    assert "No limit helps" not in html.render(report)
+
+
 def test_rules_and_waivers_stand_on_the_page_with_their_records():
     shown = Page(html.render(reports.fixed())).words
     assert "payments" in shown
@@ -145,6 +182,7 @@ def test_an_empty_day_is_a_page_too():
     page = Page(html.render(reports.empty()))
     assert (page.open, page.crossed) == ([], [])
     assert "No producer had a record rejected." in page.words
+    assert "No record carried a timestamp." in page.words
 
 
 def of_a_week():
@@ -160,6 +198,33 @@ def of_a_week():
 
 def test_a_report_of_a_week_fits():
     assert len(html.render(of_a_week()).encode()) <= html.MAX_BYTES
+
+
+def test_no_bucket_reaches_over_a_limit_that_a_table_shows():
+    """So the numbers are exact."""
+    for limit_ms in SHOWN_MS:
+        assert limit_ms in EDGES
+
+
+def test_strips_of_the_twenty_worst_producers_have_one_scale_and_go_by_team():
+    """So one look shows whose line fell after a word to its team."""
+    report = reports.complete()
+    one = report["producers"][0]
+    report["producers"] = [
+        one | {"client_id": f"svc-{n:02}", "team": f"T{n % 3}" if n % 4 else None, "week": [100, None, 0, n]}
+        for n in range(25)
+    ]
+    page = html.render(report)
+    drawn = page[page.index('id="days"') : page.index('id="trend"')]
+    names = re.findall(r">svc-(\d\d)<", drawn)
+    assert {int(name) for name in names} == {*range(20)}
+    teams = re.findall(r'data-label="Team"><div>.*?>(.*?)<', drawn)
+    assert teams == [*sorted(team for team in teams if team != "no owner"), *["no owner"] * 5]
+    assert "17 Nov to 20 Nov, all on one scale: a whole bar is 100." in drawn
+    assert drawn.count("M0 26v-26h3v26z") == 20
+    assert "M0 26v-26h3v26zM12 26v-4.9h3v4.9z" in drawn  # 19 of 100, and no bar for an unknown day or for 0
+    assert "<title>100, unknown, 0, 19</title>" in drawn
+    assert 'id="days"' not in html.render(reports.fixed() | {"producers": []})
 
 
 def test_markup_escapes_everything_that_is_not_markup():

@@ -36,10 +36,11 @@ def test_ids_of_different_names_are_different_and_have_no_special_signs():
     assert all(re.fullmatch(r"producer-[a-z0-9-]{16,60}", each) for each in ids)
 
 
-def test_each_producer_of_the_page_has_a_place():
+def test_each_producer_and_topic_of_the_page_has_a_place():
     page = Page(html.render(reports.complete()))
     for producer in reports.fixed()["producers"]:
         assert producer_id(producer) in page.ids
+    assert sum(each.startswith("topic-") for each in page.ids) == len(reports.fixed()["topics"])
 
 
 def test_a_producer_that_the_page_leaves_out_is_no_link():
@@ -52,7 +53,7 @@ def test_the_page_links_to_its_neighbours_and_files():
     page = Page(html.render(reports.complete()))
     relative = [link for link in page.links if ":" not in link and not link.startswith("#")]
     others = [link for link in relative if "#" not in link and "/teams/" not in link]
-    assert others == [*NEIGHBOURS, "report.json"]
+    assert others == [*NEIGHBOURS, "report.json", "report.csv"]
     assert all(link.startswith("#") for link in Page(html.render(reports.fixed())).links)
 
 
@@ -79,7 +80,7 @@ def test_links_are_relative_to_the_index_on_every_file_system(above):
     assert report["links"]["index"] == "../index.html"
     assert report["links"]["day_before"] == "../2026-11-19/report.html"
     assert report["links"]["day_after"] is None
-    assert report["links"]["json"] == "report.json"
+    assert (report["links"]["json"], report["links"]["csv"]) == ("report.json", None)
     assert set(Page(html.render(report)).links) >= {"../index.html", "../2026-11-19/report.html"}
 
 

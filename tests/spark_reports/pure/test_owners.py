@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_reports.render import html
+from spark_reports.render import html, sheet
 from spark_reports.report import owners, words
 from tests.spark_reports import reports, rolled
 from tests.spark_reports.pure.test_html import TAGS, Page
@@ -262,6 +262,11 @@ def test_no_other_channel_becomes_a_link_even_in_a_report_from_somewhere(channel
     assert {link for link in page.links if not link.startswith("#")} == {"mailto:payments@example.com"}
     assert page.tags <= TAGS
     assert page.attributes == Page(html.render(owned())).attributes
+
+
+def test_the_sheet_names_the_team():
+    assert sheet.render(owned()).splitlines()[0].endswith(",topics,team,outcome,rule,waiver")
+    assert sheet.render(owned()).splitlines()[1].endswith(",Devices,rejected,,")
 
 
 def test_the_example_of_the_documents_can_be_read():

@@ -60,7 +60,9 @@ def test_titles_of_sections_carry_their_number():
     for part in (
         "Rejected, by cause: 6 of",
         "What rules in audit would reject: ",
+        "What other limits would reject: 62",
         "The log behind this report: 42,",
+        "Who changed against the week before: 3 producers",
     ):
         assert part in page, part
     report = reports.fixed() | {"would_reject": []}

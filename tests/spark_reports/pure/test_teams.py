@@ -1,15 +1,16 @@
-"""Each team is a reader: its folder has a page, days and a text, and nothing of another team."""
+"""Each team is a reader: its folder has a page, days, a feed and a text, and nothing of another team."""
 
 import json
 import re
 from dataclasses import replace
 from datetime import date
+from xml.etree import ElementTree
 
 import pytest
 
 from spark_reports.commands.publishing import Publication
 from spark_reports.log.completeness import Evidence
-from spark_reports.render import html
+from spark_reports.render import html, sheet
 from spark_reports.render import teams as render
 from spark_reports.render.places import producer_id
 from spark_reports.report import day, files, links, owners, tables, teams, words
@@ -20,6 +21,7 @@ from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_owners import owned
 from tests.spark_reports.rolled import FRIDAY, day_of, rejected, repaired, reported, row, watched
 
+ATOM = "{http://www.w3.org/2005/Atom}"
 TWO = """
 help = "https://wiki.example.com/timestamps"
 owners = [
@@ -61,7 +63,7 @@ def on(day, report):
 
 def test_a_folder_has_every_outcome_of_its_team_and_no_word_of_another():
     files = folder(reported(of_all(), TWO), "Ours")
-    assert sorted(files) == ["2026-11-20.html", "index.html", "latest.json"]
+    assert sorted(files) == ["2026-11-20.html", "feed.xml", "index.html", "latest.json"]
     for text in files.values():
         assert not re.search("their|report\\.json|topic-", text, re.IGNORECASE)
     for name in ("2026-11-20.html", "index.html", "latest.json"):
@@ -154,6 +156,26 @@ def test_a_file_that_is_no_text_costs_its_days_and_not_the_report(tmp_path):
     assert (name, teams.from_text(text)) == ("ours", None)
 
 
+def test_the_feed_is_atom_with_an_entry_for_each_day_the_newest_first():
+    report = reported(of_all(), TWO)
+    before = folder(on("2026-11-19", report), "Ours")[teams.LATEST]
+    report["links"]["address"] = "https://reports.example.com"
+    files = folder(report, "Ours", before)
+    root = ElementTree.fromstring(files[teams.FEED])
+    entries = root.findall(f"{ATOM}entry")
+    base = f"https://reports.example.com/teams/{teams.folder_of('Ours')}"
+    assert [each.find(f"{ATOM}link").get("href") for each in entries] == [
+        f"{base}/2026-11-20.html",
+        f"{base}/2026-11-19.html",
+    ]
+    ids = [root.find(f"{ATOM}id").text, *(each.find(f"{ATOM}id").text for each in entries)]
+    assert len(set(ids)) == 3
+    assert all(each.startswith("urn:uuid:") for each in ids)
+    assert root.find(f"{ATOM}updated").text == max(each.find(f"{ATOM}updated").text for each in entries)
+    again = ElementTree.fromstring(folder(report, "Ours", files[teams.LATEST])[teams.FEED])
+    assert [each.find(f"{ATOM}id").text for each in again.findall(f"{ATOM}entry")] == ids[1:]
+
+
 def test_without_addresses_no_file_has_one():
     """A log keeps them unless the proxy drops them, and not each reader of a report may see them. The rollup
     of such a report has none, too."""
@@ -174,10 +196,10 @@ def test_without_addresses_no_file_has_one():
         evidence=Evidence([], [], [torn]),
     )
     owner = owners.parse('[[owners]]\nteam = "Late"\nclient_ids = ["late"]', "owners.toml")
-    publication = Publication("out", ("json",), owners=owner)
+    publication = Publication("out", ("csv",), owners=owner)
     for is_shown, each in ((True, made), (False, made.without_addresses())):
-        report, _ = publication.completed(each, MIDNIGHT_MS + DAY_MS, None, {}, {})
-        texts = [html.render(report), files.to_json(report)]
+        report, everybody, _ = publication.completed(each, MIDNIGHT_MS + DAY_MS, None, {}, {})
+        texts = [html.render(report), files.to_json(report), sheet.render(everybody)]
         texts += [day.to_text(each, 1), *folder(report, "Late").values()]
         assert any("10.0.0.1" in text for text in texts) is is_shown
         assert "late" in texts[0]

@@ -3,6 +3,7 @@
 from datetime import date
 
 from spark_reports.report import trend
+from spark_reports.report.shape import Change
 from tests.spark_reports.rolled import known
 
 FRIDAY = date(2026, 11, 20)
@@ -36,6 +37,7 @@ def test_doubled_is_said_of_a_share_that_doubled_against_the_day_before_and_the_
         "silent-yesterday": "doubled",
         "recovered": "recovered",
     }
+    assert set(found[0]) == set(Change.__annotations__)
     assert [row["rejected_records"] for row in found] == [50, 40, 20, 0]
 
 

@@ -134,6 +134,11 @@ def test_a_name_is_cut_in_the_middle_for_instances_differ_at_its_end():
     assert [len(words.short(names[0], limit)) for limit in (5, 60, 81)] == [5, 60, 81]
 
 
+def test_a_number_between_two_bounds_is_one_number_where_they_are_the_same():
+    assert words.between(80, 120, 2_120) == "80 to 120 (3.8% to 5.7%)"
+    assert words.between(80, 80, 2_120) == "80 (3.8%)"
+
+
 @pytest.mark.parametrize("unit", list(UnitGuess))
 def test_every_unit_has_its_advice(unit):
     text = words.advice(Reason.TOO_FAR_AHEAD, unit, 32)
@@ -171,11 +176,11 @@ def test_reasons_and_units_are_those_of_the_decision_log():
     assert set(words.UNIT_ADVICE) == choices["unit_guess"]
 
 
-def test_of_the_limits_of_a_topic_the_last_ones_are_shown():
+def test_limits_are_shown_with_the_time_of_each_change():
     limit = {"topic": "t", "timestamp_type": "CreateTime", "before_max_ms": None, "after_max_ms": HOUR_MS}
-    changed = limit | {"timestamp_type": "LogAppendTime"}
-    assert words.limits_in_force([changed, limit]) == {"t": "unlimited / 1 h"}
-    assert words.limits_in_force([limit, changed]) == {"t": "broker's time"}
+    changed = limit | {"timestamp_type": "LogAppendTime", "first_ts": "2026-11-20T14:02:00.000Z"}
+    text = words.limits_by_topic([limit | {"first_ts": "2026-11-20T00:00:00.000Z"}, changed])
+    assert text == {"t": ["unlimited / 1 h", "broker's time from 14:02"]}
 
 
 def test_a_producer_is_named_with_its_principal():
