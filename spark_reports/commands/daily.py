@@ -1,6 +1,7 @@
 """`spark_reports daily`: one report; with `--store`, all that a scheduler runs."""
 
 import argparse
+import re
 import sys
 from datetime import date
 from typing import Final
@@ -40,6 +41,12 @@ def add(commands: arguments.Commands) -> None:
         "owners.toml for --owners. Earlier days for which lines came late, and those that no run has made, "
         f"are made, too. Without it, --date has up to {arguments.MAX_DAYS} days",
     )
+    parser.add_argument(
+        "--keep",
+        type=_days_kept,
+        metavar="DAYS",
+        help="with --store: after a run that went well, remove days that are older, such as 400d",
+    )
     publishing.add(parser, has_output=False)
     arguments.add_gates(parser)
     arguments.add_master(parser)
@@ -54,6 +61,14 @@ def add(commands: arguments.Commands) -> None:
         "--json", action="store_true", help="print report.json instead of what the report says first"
     )
     parser.set_defaults(run=run)
+
+
+def _days_kept(text: str) -> int:
+    if not re.fullmatch(r"\d{1,5}d", text) or int(text[:-1]) < day_by_day.LEAST_DAYS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of days such as 400d, at least {day_by_day.LEAST_DAYS}d"
+        )
+    return int(text[:-1])
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,6 +95,8 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
     if options.store is None:
         if options.output is None:
             raise UsageError("daily needs --store, or --output for one report alone")
+        if options.keep is not None:
+            raise UsageError("--keep needs --store, from which it removes days")
         if (last - first).days >= arguments.MAX_DAYS:
             raise UsageError(
                 f"a report has up to {arguments.MAX_DAYS} days, and {period_text(first, last)} is more: give "

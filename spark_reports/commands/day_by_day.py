@@ -6,6 +6,10 @@
    show that lines at the end of a day are lost. And the reports of the days that the table lacked. Each day
    has a folder, `DIR/2026-11-20`, and one line is printed for it.
 
+3. With `--keep 400d`, after a run that went well: the removal of old days from the store. A day goes only if
+   the rollup knows that its report was made, and the rollup forgets it last: the next run goes on where a
+   killed one stopped. Only what runs write is removed. A folder in which anything else lies stays.
+
 The exit code is that of the worst day: 1 is worse than 3. It is 1 if a day of `--date`, or a day before that
 was written again, has no usable line. Else it is 3 if a gate tripped for a day of `--date`, or for one that
 the table lacked, or if such a day has unusable lines. Other days before are not checked again: the run after
@@ -18,6 +22,7 @@ killed in between, the next one writes and makes them, and checks their gates.
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -30,7 +35,7 @@ from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import FAILED, GATE_TRIPPED, OK, LinesWouldVanishError, NothingToReportError
 from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import days_between
-from spark_reports.report import files, words
+from spark_reports.report import files, links, teams, words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,8 +46,14 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("html", "json", "prom")
 """The forms of these reports: an alert looks for the one of Prometheus."""
+LEAST_DAYS: Final = 32
+"""The least of `--keep`. Runs look for late lines and missed days so far back, and pages link to the days
+before."""
 _TABLE: Final = "lines"
 _UNMADE: Final = "unmade.json"
+_FACTS: Final = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
+_REPORT: Final = re.compile(rf"report\.(md|csv|{'|'.join(publishing.FORMATS)})|{links.PAGES.pattern}")
+"""The files of a report, also of earlier releases."""
 _WORST_FIRST: Final = (FAILED, GATE_TRIPPED)
 
 
@@ -76,6 +87,10 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         days.note_unmade(())
         code = next((code for code in _WORST_FIRST if code in {codes[day] for day in written}), OK)
         empty = [day.isoformat() for day in sorted(asked) if codes[day] is None]
+        if options.keep is not None and code != FAILED and not empty:
+            first_kept = last - timedelta(days=options.keep)
+            old = days.remove_before(first_kept)
+            days.tell(f"Removed {words.many(len(old), 'day')} before {first_kept}.\n" if old else "")
     if empty:
         raise NothingToReportError(nothing_of(words.days_in_words(empty), options.input))
     return code
@@ -150,6 +165,35 @@ class Days:
         text = f"{report['first_day']}: {report['headline']} {report['log']['sentence']}"
         self.tell(f"{text} Written to {publication.output}.\n")
         return daily_run.ended(report, self.options.fail_on, str(day)) if is_checked else OK
+
+    def remove_before(self, first_kept: date) -> list[date]:
+        """Remove the days before `first_kept` from the table, the rollup and the reports, and return them."""
+        from spark_reports.log import folders
+        from spark_reports.log.store import Table
+        from spark_reports.report import day as evidence
+        from spark_reports.report.rollup import TABLES
+
+        spark, publication, rollup = self.spark, self.publication, self.options.rollup
+        known = [_FACTS.fullmatch(name) for name in folders.names(spark, f"{rollup}/days")]
+        days = [date.fromisoformat(name[1]) for name in known if name is not None]
+        old = [day for day in days if day < first_kept]
+        team_names = folders.names(spark, publication.team_folders) if old else []
+        for day in old:
+            for stored in (self.table, *(Table(f"{rollup}/{name}") for name in TABLES)):
+                stored.remove(spark, day)
+            folder = publication.of_day(day).output
+            for name in folders.names(spark, folder):
+                if _REPORT.fullmatch(name):
+                    folders.delete(spark, f"{folder}/{name}")
+            if not folders.names(spark, folder):
+                folders.delete(spark, folder)
+            for team in team_names:
+                folders.delete(spark, f"{publication.team_folders}/{team}/{teams.page_of(str(day))}")
+            folders.delete(spark, f"{rollup}/{evidence.FOLDER}/{day}.json")
+            folders.delete(spark, f"{rollup}/days/{day}.json")
+        if old:
+            publication.keep(spark, ())  # the index lists the days that are left
+        return old
 
 
 def _in_words(done: "Compacted") -> str:

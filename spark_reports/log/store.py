@@ -46,7 +46,11 @@ class Table:
         writer.option("partitionOverwriteMode", "dynamic").parquet(self.name)
         for day, names in before.items():
             if names and folders.names(spark, self._folder(day)) == names:
-                folders.delete(spark, self._folder(day))
+                self.remove(spark, day)
+
+    def remove(self, spark: SparkSession, day: date) -> None:
+        """Remove all rows of a day."""
+        folders.delete(spark, self._folder(day))
 
     def _folder(self, day: date) -> str:
         return f"{self.name}/event_date={day}"

@@ -48,6 +48,10 @@ def anchor(kind: str, *names: str | None) -> str:
     return f"{kind}-{slug(*names)}"
 
 
+PAGES: Final = re.compile(r"topic-(?:[a-z0-9-]+-)?[0-9a-f]{16}\.html")
+"""The names of the pages of topics, which earlier releases wrote."""
+
+
 def address(text: str) -> str:
     """The text of `--address` without a slash at its end. Raises ValueError if it is no address."""
     if not _is_absolute(text, "https", "http"):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from itertools import groupby
 from unittest.mock import Mock
 
@@ -207,3 +208,30 @@ def test_gates_that_the_night_itself_is_given_are_those_of_its_day(spark, tmp_pa
     gate, unusable = printed.err.splitlines()
     assert gate.startswith("spark_reports: quality gate: 2026-11-20: corrupt_rate>0: corrupt_rate is ")
     assert unusable.startswith("spark_reports: 2026-11-20: 1 line that may hold totals cannot be read: ")
+
+
+def test_days_that_are_older_than_keep_are_removed_after_a_run_that_went_well(spark, tmp_path):
+    """A day without a report stays, and so does a file of somebody else, with its folder."""
+    own = {"boot": "px-1", "proxy": "px"}
+    rejected = {"verdict": "rejected", "reason": "too_old", "error_code": 32, "bad_records": 10}
+    old = ["2026-10-01", "2026-10-02"]
+    for number, day in enumerate((*old, DAYS[0])):
+        at_ms = MIDNIGHT_MS - (50 - number) * DAY_MS if day in old else MIDNIGHT_MS
+        lines = [counters(2 * number, at_ms, **own, **rejected), heartbeat(2 * number + 1, at_ms, **own)]
+        write(tmp_path / "tsproxy" / f"decisions-{day.replace('-', '')}T000000Z-px-1.jsonl", *lines)
+    (tmp_path / "owners.toml").write_text('[[owners]]\nteam = "all"\nclient_ids = ["*"]\n')
+    asked = ["daily", "--input", str(tmp_path / "tsproxy"), "--store", str(tmp_path), "--quiet", "--date"]
+    assert main([*asked, "..".join(old)]) == 0
+    mine = tmp_path / "reports" / old[1] / "mine.txt"
+    mine.write_text("a note")
+    unmade = tmp_path / "lines" / "event_date=2026-09-01"
+    shutil.copytree(tmp_path / "lines" / f"event_date={old[0]}", unmade)
+    asked += [DAYS[0], "--keep", "32d"]
+    assert main([*asked, "--fail-on", "rejected_records>0"]) == 3  # everything is written
+    assert [path.name for path in mine.parent.iterdir()] == ["mine.txt"]
+    there = {path.name for path in (tmp_path / "lines").glob("event_date=*")}
+    assert there == {unmade.name, f"event_date={DAYS[0]}"}
+    left = [str(path) for path in tmp_path.rglob("*") if any(day in str(path) for day in old)]
+    assert sorted(left) == [str(mine.parent), str(mine)]
+    assert not any(day in (tmp_path / "reports" / "index.html").read_text() for day in old)
+    assert (tmp_path / "reports" / DAYS[0] / "report.html").exists()

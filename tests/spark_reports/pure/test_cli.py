@@ -37,6 +37,7 @@ MISTAKES = [
     ([], "required"),
     # Places and days that do not go together.
     (WEEK, "daily needs --store, or --output for one report alone"),
+    ([*WEEK, "--output", "o", "--keep", "400d"], "--keep needs --store, from which it removes days"),
     (
         [*WEEK, "--output", "o"],
         "a report has up to 7 days, and 2026-11-01..2026-11-08 is more: give --store",
