@@ -3,10 +3,13 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final
+from operator import itemgetter
+from typing import Any, Final
 
 from spark_reports import arguments
+from spark_reports.commands import shippers
 from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
 from spark_reports.log.completeness import Evidence, LogQuality, State, quality
@@ -60,8 +63,10 @@ def _text(log: LogQuality, evidence: Evidence) -> str:
         *(f"  {words.short(example, 240)}" for example in log["quarantined_examples"]),
     ]
     if changed := log["changed_lines"]:
-        lines.append(f"{words.many(changed, 'line')} wrapped by a shipper, and still read:")
-        lines += [f"  {words.short(example, 240)}" for example in log["changed_examples"]]
+        lines.append(
+            f"{words.many(changed, 'line')} changed on the way, by a shipper or another tool, and still read:"
+        )
+        lines += _changed(evidence.files)
     if log["duplicate_lines"]:
         lines.append(f"{words.many(log['duplicate_lines'], 'repeated line')} left out: each counts once.")
     if log["lines_dropped"]:
@@ -73,3 +78,17 @@ def _text(log: LogQuality, evidence: Evidence) -> str:
         f"{processes} of {proxies}; {words.many(log['lines'], 'line')}."
     )
     return "\n".join(lines) + "\n"
+
+
+def _changed(files: list[dict[str, Any]]) -> Iterator[str]:
+    """The first line of each form as it came, and what leaves the line alone in the shippers that fit."""
+    told: set[tuple[str, ...]] = set()
+    for row in sorted((row for row in files if row["changed"] and row["file"]), key=itemgetter("file")):
+        fitting = shippers.that_fit(row["example"])
+        if (form := tuple(shipper.name for shipper in fitting)) not in told:
+            told.add(form)
+            example = f"{row['file']}: {row['example']}"
+            yield f"  {words.short(example, 240)}"
+            yield from (
+                f"    {shipper.name}: leave the line whole with {shipper.whole_with}." for shipper in fitting
+            )

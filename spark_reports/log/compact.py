@@ -20,10 +20,10 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.exits import LinesWouldVanishError
-from spark_reports.log import frames, read, sequence
+from spark_reports.log import frames, read, second_read, sequence
 from spark_reports.log.period import days_between
 from spark_reports.log.read import Source
-from spark_reports.log.schema import IDENTITY, INSIDE, TABLE_COLUMNS, WHOLE_DDL
+from spark_reports.log.schema import IDENTITY, TABLE_COLUMNS, WHOLE_DDL
 from spark_reports.log.store import Table
 from spark_reports.spark.session import settings
 from tsproxy.model.words import many
@@ -64,9 +64,9 @@ def compact(spark: SparkSession, source: Source, table: Table, *, may_lose_lines
             "table without these lines"
         )
     first = _first(spark, source)
-    before, wrapped = _write(spark, source, table, first, vanished)
-    if wrapped:
-        before, _ = _write(spark, source, table, _opened(first, source), vanished)
+    before, suspects = _write(spark, source, table, first, vanished)
+    if suspects and (whole := _with_second(spark, source, first)) is not first:
+        before, _ = _write(spark, source, table, whole, vanished)
     counts = table.rows(spark, source.first, source.last).groupBy("problem")
     rows = counts.agg(F.count("*").alias("lines"), F.sum(F.col("copies") - 1).alias("duplicates")).collect()
     return Compacted(
@@ -93,8 +93,8 @@ def lacking(stored: DataFrame, coming: DataFrame) -> DataFrame:
 
 
 def dated(spark: SparkSession, source: Source) -> DataFrame:
-    """Every line of the input, with the columns of the table."""
-    return _opened(_first(spark, source), source)
+    """Every line of the input, with the columns of the table, after both readings."""
+    return _with_second(spark, source, _first(spark, source))
 
 
 def within(lines: DataFrame, source: Source) -> DataFrame:
@@ -118,7 +118,7 @@ def _would_vanish(spark: SparkSession, source: Source, table: Table) -> dict[dat
 def _write(
     spark: SparkSession, source: Source, table: Table, lines: DataFrame, vanished: Collection[date]
 ) -> tuple[int, int]:
-    """Write the days of these lines. The number of lines of the day before, and of shippers' objects.
+    """Write the days of these lines. The number of lines of the day before, and of those to read again.
 
     `vanished`: days of which the table holds lines that are not among these.
     """
@@ -127,10 +127,10 @@ def _write(
     counted = lines.observe(
         counts,
         F.count(F.when(is_before, 1)).alias("before"),
-        F.count(INSIDE).alias("wrapped"),
+        F.count(F.when(second_read.is_suspect(), 1)).alias("suspects"),
     )
     with settings(spark, _PLAINLY):
-        table.replace_days(within(counted, source).select(*TABLE_COLUMNS), vanished)
+        table.replace_days(within(counted, source), vanished)
         written = read.identified(table.rows(spark, source.first, source.last))
         side = sequence.side_of(source.first, source.last)(F.col("event_date"))
         spans = sequence.spans(sequence.words(written, side))
@@ -141,32 +141,38 @@ def _write(
             by = (*IDENTITY, "event_date")
             once = read.deduplicated(of_days, dirty, source.first, source.last, by=by)
             table.replace_days(once.select(*TABLE_COLUMNS), vanished)
-    return int(counts.get["before"]), int(counts.get["wrapped"])
+    return int(counts.get["before"]), int(counts.get["suspects"])
 
 
 def _first(spark: SparkSession, source: Source) -> DataFrame:
-    """Every line as it was read, with the columns of the table and INSIDE."""
+    """Every line as it was read first."""
     raw = read.json_lines(spark, source, WHOLE_DDL)
     return _in_table(raw, source, read.marks() | {"file": read.file_name()})
 
 
-def _opened(first: DataFrame, source: Source) -> DataFrame:
-    return read.opened(first, WHOLE_DDL, lambda lines: _in_table(lines, source, read.marks(is_opened=True)))
+def _with_second(spark: SparkSession, source: Source, first: DataFrame) -> DataFrame:
+    """These lines, with what a second reading understands; `first` itself if that is nothing."""
+    again = second_read.files(first)
+    if not again:
+        return first
+    lines = second_read.lines(spark, source, WHOLE_DDL, again)
+    second = _in_table(lines, source, read.marks(is_second=True) | {"file": F.col("file")})
+    if second.where(F.col("problem").isNull() & F.col("raw").isNotNull()).isEmpty():
+        return first
+    return second_read.without(first, again).unionByName(second)
 
 
 def _in_table(raw: DataFrame, source: Source, marks: dict[str, Column]) -> DataFrame:
-    """The columns of the table, and INSIDE. This is one step, because each step copies all lines."""
+    """The columns of the table. This is one step, because each step copies all lines."""
     marks["event_date"] = _day(marks, source)
-    names = (*TABLE_COLUMNS, INSIDE)
-    return raw.select(*[marks[name].alias(name) if name in marks else name for name in names])
+    return raw.select(*[marks[name].alias(name) if name in marks else name for name in TABLE_COLUMNS])
 
 
 def _day(marks: Mapping[str, Column], source: Source) -> Column:
     """The day of a line; never null. An unusable line without a day near the period belongs to the day on
     which its file was opened, so that no line is lost."""
     day, first = marks["day"], F.lit(source.first.isoformat())
-    file = marks.get("file", F.col("file"))
-    opened_on = F.coalesce(F.nullif(read.opened_on(file), F.lit("")), first)
+    opened_on = F.coalesce(F.nullif(read.opened_on(marks["file"]), F.lit("")), first)
     near = list(map(str, source.days_of_files))
     # `problem` is computed a second time only for lines of other days.
     is_placed = F.coalesce(day.isin(near), F.lit(False)) | marks["problem"].isNull()

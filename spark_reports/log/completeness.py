@@ -128,9 +128,9 @@ class LogQuality(TypedDict):
     lines_unusable: int
     """Lines set aside that hold totals of the period, or may hold them. They make the log incomplete."""
     changed_lines: int
-    """Usable lines that a shipper put into a field of its own object."""
+    """Usable lines that a shipper or another tool changed: wrapped, packed, or with other numbers."""
     changed_examples: list[str]
-    """The beginnings of some of them, with their files."""
+    """The beginnings of some of them, as they came, with their files."""
     lines_dropped: int
     decisions_suppressed: int
     batches_folded: int

@@ -12,11 +12,10 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.log import boots, frames, read, sequence, set_aside
+from spark_reports.log import boots, frames, read, second_read, sequence, set_aside
 from spark_reports.log.completeness import GAPS_LISTED, Boot, Evidence, LineGap
 from spark_reports.log.grouping import Rows
 from spark_reports.log.read import Source
-from spark_reports.log.schema import INSIDE
 from spark_reports.log.sequence import Side
 
 FEW: Final = 1_000
@@ -75,9 +74,9 @@ def lines(spark: SparkSession, source: Source, side: Side | None = None) -> Iter
     with ExitStack() as stack:
         marked = read.marked_lines(spark, source)
         if not source.is_table:
-            marked = frames.kept(stack, marked)
-            if frames.rows(marked.agg(F.count(INSIDE).alias("lines")))[0]["lines"]:
-                marked = frames.kept(stack, read.with_opened(marked))
+            first = frames.kept(stack, marked)
+            marked = second_read.marked_lines(spark, source, first)
+            marked = first if marked is first else frames.kept(stack, marked)
         once, rows = marked, boots.boots(read.identified(marked), side)
         if repeated := [row for row in rows if row["is_repeated"]]:
             dirty = frames.frame_of(spark, repeated, sequence.BOOT_DDL)

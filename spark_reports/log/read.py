@@ -2,12 +2,12 @@
 
 `marked_lines` reads JSON lines (plain, gzip; zstandard with Spark 4.1 and later) from any file system that
 Spark knows: directories as the proxy writes them (`decisions-20261120T1000….jsonl`), or files by name. It
-also reads a table (`compact`). It reads files that are still being written (`.open`), too: a torn last
+also reads a table of `compact`. It reads files that are still being written (`.open`), too: a torn last
 line is set aside like any other unreadable line.
 
 Lines are set aside for these reasons (`problem`):
 
-    not_json         the line is not one JSON object
+    not_json         the line is not one JSON object, and none is found in it (`lenient`)
     bad_type         a field has a value that is not of its type
     no_identity      proxy, boot, seq, event or v is missing, or seq is no line number
     bad_instant      ts or interval_start is no instant, or interval_ms no length
@@ -17,15 +17,13 @@ Lines are set aside for these reasons (`problem`):
     unknown_version  v is unknown: a newer proxy wrote the line
     conflict         lines of one identity differ: nobody knows which of them the proxy wrote
 
-A shipper may have put the line into a field of its own object (LEAVES): `opened` reads it there. Only these
-fields are opened, and nothing inside a line is: a client id may look like a line, and would write into the
-report. For the same reason apostrophes quote nothing.
+A line that was changed on its way is found out by a second reading (`second_read`).
 
 Spark's JSON reader accepts `{…}{…}` on one line and silently drops everything after the first object. The
 gap in `seq` shows it (`sequence`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import reduce
@@ -39,7 +37,7 @@ from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.period import days_between, period_text
-from spark_reports.log.schema import COLUMNS, CORRUPT, ENVELOPE, IDENTITY, INSIDE, LEAVES, READ_DDL
+from spark_reports.log.schema import CAME_AS, COLUMNS, CORRUPT, IDENTITY, READ_DDL
 from spark_reports.log.sequence import BOOT
 from spark_reports.log.store import Table
 from tsproxy.model.verdict import Reason, UnitGuess
@@ -65,7 +63,7 @@ FILES: Final = Grouping(
 """One row for each file and problem (null for usable lines): `lines` counts a line as often as it was
 delivered, `once` counts it once. A line that is in two files counts for one of them. `inside` counts usable
 lines of the period. `unusable` counts lines set aside that hold totals of the period or may hold them
-(`set_aside`), `changed` usable lines that were inside a shipper's object."""
+(`set_aside`), `changed` usable lines that only the second reading understood (`second_read`)."""
 
 CONFLICT: Final = "conflict"
 OF_A_COPY: Final = ("raw", "file", "hour", "day", "event_date")
@@ -73,7 +71,6 @@ OF_A_COPY: Final = ("raw", "file", "hour", "day", "event_date")
 FIRST_OF_COPIES: Final = ("ts", "interval_start", "file")
 """The order of the copies of a line."""
 
-_MARKED: Final = (*COLUMNS, "raw", "file", "copies", "problem", "day", "hour", INSIDE)
 _RAW_CHARS: Final = 300
 
 
@@ -104,42 +101,30 @@ def marked_lines(spark: SparkSession, source: Source) -> DataFrame:
     A directory selects the files below it that are named for the days, and for one day on either side. A
     file name or glob selects all that it matches. Columns: `schema.COLUMNS`, then `raw`, `file`, `copies`
     (how often the line was delivered), `problem` (null if none), `day` (`2026-11-20`) and `hour`
-    (`2026-11-20T10`); for JSON lines also INSIDE.
+    (`2026-11-20T10`).
     """
     if not source.is_table:
         raw = json_lines(spark, source, READ_DDL, F.col("_metadata.file_name").alias("file"))
-        return _marked(raw, marks())
+        return with_marks(raw, marks())
     days = source.first - LATENESS, source.last + LATENESS
     rows = reduce(DataFrame.unionByName, [Table(name).rows(spark, *days) for name in source.inputs])
-    return _marked(rows.withColumnRenamed("event_date", "day"), {INSIDE: F.lit(None).cast("string")})
+    return _of_columns(rows.withColumnRenamed("event_date", "day"))
 
 
-def with_opened(marked: DataFrame) -> DataFrame:
-    """`marked_lines` of JSON lines, with the lines inside shippers' objects in place of these."""
-    return opened(marked, READ_DDL, lambda lines: _marked(lines, marks(is_opened=True)))
+def with_marks(raw: DataFrame, marked: Mapping[str, Column]) -> DataFrame:
+    """`marked_lines` of lines as they were read, with `file`."""
+    return _of_columns(raw.select("*", *[mark.alias(name) for name, mark in marked.items()]))
 
 
-def opened(marked: DataFrame, ddl: str, mark: Callable[[DataFrame], DataFrame]) -> DataFrame:
-    """`marked`, with the lines inside shippers' objects in place of these. `mark` gives lines of `ddl`, with
-    `raw` and `file`, the columns of `marked`."""
-    is_wrapped = F.col(INSIDE).isNotNull()
-    options = {"columnNameOfCorruptRecord": CORRUPT, "allowSingleQuotes": "false"}
-    # The columns come from an array, past which Spark moves no filter: it would parse a text once for each
-    # column that the filter names.
-    columns = F.inline(F.array(F.from_json(INSIDE, ddl, options)))
-    lines = marked.where(is_wrapped).select("raw", "file", columns)
-    return marked.where(~is_wrapped).unionByName(mark(lines))
-
-
-def _marked(lines: DataFrame, marked: Mapping[str, Column]) -> DataFrame:
-    made = {name: _known_words(name) for name in _WORDS} | dict(marked)
-    return lines.select(*[made.get(name, F.col(name)).alias(name) for name in _MARKED])
+def _of_columns(marked: DataFrame) -> DataFrame:
+    columns = [_known_words(name) if name in _WORDS else F.col(name) for name in COLUMNS]
+    return marked.select(*columns, "raw", "file", "copies", "problem", "day", "hour")
 
 
 def _known_words(name: str) -> Column:
     """The column, with `other` for each word of a newer tsproxy, as the log's documentation promises."""
     word = F.col(name)
-    return F.when(word.isNull() | word.isin(*_WORDS[name]), word).otherwise(Reason.OTHER.value)
+    return F.when(word.isNull() | word.isin(*_WORDS[name]), word).otherwise(Reason.OTHER.value).alias(name)
 
 
 def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> DataFrame:
@@ -147,40 +132,34 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
 
     Raises NothingToReportError if no folder of the days exists.
     """
-    days = source.days_of_files
-
-    def of_days() -> DataFrameReader:
-        return spark.read.option("pathGlobFilter", names_of(days)).option("recursiveFileLookup", "true")
-
-    parts = []
-    for path in source.inputs:
-        if places := inputs.of_days(spark, path, days):
-            reader = (lambda: spark.read) if inputs.are_files(spark, places[0]) else of_days
-            parts.append(_of_input(spark, reader, places, ddl, more))
+    parts = [_of_input(spark, *reader, ddl, more) for reader in readers(spark, source)]
     if not parts:
         raise NothingToReportError(inputs.nothing_of(period_text(source.first, source.last), source.inputs))
     return reduce(DataFrame.unionByName, parts)
 
 
-def marks(*, is_opened: bool = False) -> dict[str, Column]:
-    """The columns added to a line as it was read, or as it was found inside a shipper's object, which has
-    `raw`: the beginning of an unreadable line, or what is known of a line without a boot."""
-    without_boot = F.when(F.col("boot").isNull(), F.to_json(F.struct(*LEAVES, *ENVELOPE)))
-    raw = F.substring(F.coalesce(CORRUPT, without_boot), 1, _RAW_CHARS)
+def readers(spark: SparkSession, source: Source) -> Iterator[tuple[Callable[[], DataFrameReader], list[str]]]:
+    """For each input of JSON lines that has files of the days: a reader of these files, and its places."""
+    days = source.days_of_files
+
+    def of_days() -> DataFrameReader:
+        return spark.read.option("pathGlobFilter", names_of(days)).option("recursiveFileLookup", "true")
+
+    for path in source.inputs:
+        if places := inputs.of_days(spark, path, days):
+            yield (lambda: spark.read) if inputs.are_files(spark, places[0]) else of_days, places
+
+
+def marks(*, is_second: bool = False) -> dict[str, Column]:
+    """The columns added to a line as it was read. `raw` is the beginning of an unreadable line, or of a line
+    that only the second reading understood."""
     return {
-        "raw": F.col("raw") if is_opened else raw,
-        INSIDE: F.lit(None).cast("string") if is_opened else _inside(),
+        "raw": F.substring(CAME_AS if is_second else CORRUPT, 1, _RAW_CHARS),
         "copies": F.lit(1).cast("bigint"),
-        "problem": set_aside.of_line(),
+        "problem": set_aside.of_second_read() if is_second else set_aside.of_line(),
         "day": F.substring(_time(), 1, 10),
         "hour": F.substring(_time(), 1, 13),
     }
-
-
-def _inside() -> Column:
-    """A field of a shipper's object that may be a line; Splunk's is `event`."""
-    fields = [F.when(F.col(name).contains('"boot"'), F.col(name)) for name in (*LEAVES, "event")]
-    return F.when(F.col("boot").isNull(), F.coalesce(*fields))
 
 
 def file_name() -> Column:

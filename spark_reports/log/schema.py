@@ -13,11 +13,8 @@ from tsproxy.decisions.schema import TYPE_FORMS, spark_ddl
 CORRUPT: Final = "_corrupt_record"
 """The column in which Spark's JSON reader puts a line that it cannot read."""
 
-LEAVES: Final = ("message", "msg", "log", "line", "value", "_entry")
-"""The fields in which a shipper puts a line, as a text or as an object. The log has no such fields."""
-
-INSIDE: Final = "inside"
-"""The column with what may be a line in a shipper's object; null for a line as the proxy wrote it."""
+CAME_AS: Final = "came_as"
+"""The column of the second reading (`second_read`) with the text in which a line came."""
 
 IDENTITY: Final = ("proxy", "boot", "seq")
 """These three identify one line for ever."""
@@ -54,12 +51,10 @@ COLUMNS: Final = (
 
 _TYPES: Final = MappingProxyType({field.name: TYPE_FORMS[field.type].spark for field in FIELDS})
 
-_AROUND: Final = ", ".join(f"{name} STRING" for name in (*LEAVES, CORRUPT))
+READ_DDL: Final = ", ".join(f"{name} {_TYPES[name]}" for name in COLUMNS) + f", {CORRUPT} STRING"
 
-READ_DDL: Final = ", ".join(f"{name} {_TYPES[name]}" for name in COLUMNS) + f", {_AROUND}"
-
-WHOLE_DDL: Final = f"{spark_ddl()}, {_AROUND}"
-"""Every field of the log, for the table: later reports may need fields that today's do not."""
+WHOLE_DDL: Final = f"{spark_ddl()}, {CORRUPT} STRING"
+"""Every field of the log, for `compact`: later reports may need fields that today's do not."""
 
 OWN_COLUMNS: Final = (
     ("raw", "STRING"),
@@ -73,4 +68,4 @@ OWN_COLUMNS: Final = (
 
 TABLE_COLUMNS: Final = (*(field.name for field in FIELDS), *(name for name, _ in OWN_COLUMNS))
 TABLE_DDL: Final = ", ".join([spark_ddl(), *(f"{name} {type_}" for name, type_ in OWN_COLUMNS)])
-"""The table: every field of the log, and the source of each line."""
+"""The table of `compact`: every field of the log, and the source of each line."""

@@ -43,18 +43,27 @@ _HOUR: Final = r"^\d{4}-\d\d-\d\dT\d\d"
 
 
 def of_line() -> Column:
-    """The problem of a line as it was read; null if it has none.
+    """The problem of a line as it was read; null if it has none."""
+    return F.when(F.col(CORRUPT).isNotNull(), "not_json").otherwise(_of_fields())
+
+
+def of_second_read() -> Column:
+    """The problem of a line of the second reading; null if it has none.
 
     If a value is of another type, Spark still reads the other fields. If a text is no JSON, Spark reads none.
     """
     is_corrupt, is_there = F.col(CORRUPT).isNotNull(), [F.col(name).isNotNull() for name in IDENTIFYING]
     is_known = reduce(Column.__and__, is_there) & (F.col("v") == SCHEMA_VERSION)
-    problems = [F.when(~reduce(Column.__and__, fields.values()), name) for name, fields in _checks().items()]
     return (
         F.when(is_corrupt & ~reduce(Column.__or__, is_there), "not_json")
         .when(is_corrupt & is_known, "bad_type")
-        .otherwise(F.coalesce(*problems))
+        .otherwise(_of_fields())
     )
+
+
+def _of_fields() -> Column:
+    problems = [F.when(~reduce(Column.__and__, fields.values()), name) for name, fields in _checks().items()]
+    return F.coalesce(*problems)
 
 
 def _checks() -> dict[str, dict[str, Column]]:

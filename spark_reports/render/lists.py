@@ -149,7 +149,7 @@ def log_quality(report: Report) -> parts.Parts:
         ("Processes that stopped reporting", words.count(log["silent_boots"])),
         ("Delivered twice, counted once", words.count(log["duplicate_lines"])),
         ("Unusable lines", problems or "0"),
-        ("Wrapped by a shipper, and still read", words.count(log["changed_lines"])),
+        ("Changed by a shipper, and still read", words.count(log["changed_lines"])),
         ("Dropped by the writer", words.count(log["lines_dropped"])),
         ("Examples not written (all are counted)", words.count(log["decisions_suppressed"])),
         ("Batches counted as (other)", words.count(log["batches_folded"])),

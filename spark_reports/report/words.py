@@ -135,8 +135,8 @@ _CHANGES: Final[Mapping[str, str]] = {
 }
 
 PROBLEM_WORDS: Final[Mapping[str, str]] = {
-    "not_json": "not one JSON object of the log: torn by a crash, cut or changed by a shipper, packed "
-    "(a packed file has to be named .gz or .zst), or not written by the proxy",
+    "not_json": "not one JSON object of the log: torn by a crash, cut by a shipper, packed "
+    "(a large file has to be named .gz or .zst), or not written by the proxy",
     "no_identity": "without proxy, boot, seq, event or version: of another program, or taken apart by a "
     "shipper, which has an option that leaves lines alone",
     "bad_type": "with a value of the wrong type",

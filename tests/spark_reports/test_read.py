@@ -53,7 +53,7 @@ UNUSABLE = (
     ({"records": 2**62}, "bad_count"),
     ({"batches": None}, "bad_count"),
     ({"records_unread": 2**62}, "bad_count"),
-    ({"records": 2**63}, "bad_type"),
+    ({"records": 2**63}, "bad_count"),
     ({"records": "ten"}, "bad_type"),
 )
 FILES = {
