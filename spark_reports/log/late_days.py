@@ -8,7 +8,7 @@ some days.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -23,8 +23,6 @@ LATE_DAYS: Final = 7
 """The days before the period for which late files are looked for."""
 MISSED_DAYS: Final = 31
 """The most days before the period that are made up for if no run has written them."""
-
-_DAY: Final = r"decisions-(\d{8})"
 
 
 def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -> set[date]:
@@ -80,8 +78,8 @@ def _days_with_new_files(
     )
     known = on_its_day.select(_closed(F.col("file")).alias("name")).distinct()
     new = _names(spark, places, opened).join(known, on="name", how="left_anti")
-    names = new.select(F.regexp_extract("name", _DAY, 1).alias("day")).distinct().collect()
-    with_new = [datetime.strptime(row["day"], "%Y%m%d").date() for row in names]  # noqa: DTZ007  # days are UTC
+    found = new.select(read.opened_on(F.col("name")).alias("day")).distinct().collect()
+    with_new = [date.fromisoformat(row["day"]) for row in found]
     return sorted({near for day in with_new for near in (day, day + timedelta(days=1))})
 
 

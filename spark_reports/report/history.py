@@ -57,7 +57,7 @@ class DayFacts(TypedDict):
     would_reject_producers: int | None
     """As in Totals. Null if the report had several days, or is one of an earlier release."""
     page: str | None
-    """The report's page, relative to the folder of `--index`; null without that option."""
+    """The report's page, relative to the folder of the index; null for a report alone."""
     generated_ts: str
     teams: list[str]
     """The teams that have a folder (`teams`), at most 50: the ones with most rejected records."""
