@@ -33,8 +33,8 @@ TOGETHER = {
     CLUSTER: CLUSTER,
 }
 """The beginning of a test's path -> the unit of all tests that share one Spark session, or three brokers."""
-APART = ("tests/spark_reports/pure/", "tests/spark_reports/test_submit.py")
-"""The parts of those of `TOGETHER` that need nothing of them. The last one starts Sparks of its own."""
+APART = "tests/spark_reports/pure/"
+"""The part of those of `TOGETHER` that needs nothing of them."""
 
 LONGEST = (
     SPARK_TABLES,

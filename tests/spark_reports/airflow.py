@@ -12,8 +12,6 @@ import sys
 from datetime import date
 from pathlib import Path
 
-import pyarrow
-
 from deploy.spark import pyfiles
 from tests.spark_reports.cluster import SPARK_HOME, pythons
 from tests.spark_reports.schedules import FOLDER
@@ -108,7 +106,7 @@ class Airflow:
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_CONF_DIR": str(spark),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            **pythons(home, pyarrow),
+            **pythons(home),
         }
 
     def asked(self):

@@ -39,29 +39,27 @@ def bare_python(folder, *more):
     return program
 
 
-def pythons(folder, *of_driver):
-    """The environment of Spark whose workers have `bare_python`. Its driver also has the packages
-    `of_driver`."""
-    driver = bare_python(folder / "driver", *of_driver)
+def pythons(folder):
+    """The environment of Spark whose workers have `bare_python`. Its driver also has pyarrow."""
+    driver = bare_python(folder / "driver", pyarrow)
     return {"PYSPARK_PYTHON": str(bare_python(folder)), "PYSPARK_DRIVER_PYTHON": str(driver)}
 
 
-def submit(folder, master, *arguments, jars=None, settings=None, of_driver=(pyarrow,)):
-    """Run spark-submit with the zip alone, and with `jars` and `settings` of Spark's; return the process."""
+def submit(folder, master, *arguments, settings):
+    """Run spark-submit with the zip alone, and with `settings` of Spark's; return the process."""
     common = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                 "spark.ui.enabled": "false", "spark.executor.memory": "512m",
                 "spark.driver.extraJavaOptions": _BRIEF,
                 "spark.executor.extraJavaOptions": _BRIEF,
                 "spark.sql.shuffle.partitions": "2"}  # fmt: skip
     command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", master]
-    for name, value in {**common, **(settings or {})}.items():
+    for name, value in {**common, **settings}.items():
         command += ["--conf", f"{name}={value}"]
-    command += ["--jars", jars] if jars else []
     archive = pyfiles.make(folder / "spark_reports-pyfiles.zip")
     command += ["--py-files", str(archive), str(MAIN), *map(str, arguments)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_HOME": str(SPARK_HOME)}
-    environment |= pythons(folder, *of_driver)
+    environment |= pythons(folder)
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder)
 
 
@@ -75,7 +73,7 @@ def standalone(folder, workers=2):
         for number in range(workers):
             options = ("--cores", "1", "--memory", "600m", "--work-dir", str(folder / f"work-{number}"), url)
             stack.enter_context(_running(folder, f"worker-{number}", "worker.Worker", *options))
-        _until(lambda: len(_alive(page)) == workers, f"{workers} workers")
+        until(lambda: len(_alive(page)) == workers, f"{workers} workers")
         yield url
 
 
@@ -107,7 +105,7 @@ def _running(folder, name, program, *arguments):
 
 
 def _text(log, pattern):
-    _until(lambda: re.search(pattern, log.read_text()), pattern)
+    until(lambda: re.search(pattern, log.read_text()), pattern)
     return re.search(pattern, log.read_text())[1]
 
 
@@ -116,7 +114,7 @@ def _alive(page):
         return [worker for worker in json.load(answer)["workers"] if worker["state"] == "ALIVE"]
 
 
-def _until(is_so, what):
+def until(is_so, what):
     ends = time.monotonic() + _STARTS_WITHIN_S
     while not is_so():
         assert time.monotonic() < ends, f"waited in vain for {what}"

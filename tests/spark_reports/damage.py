@@ -6,21 +6,20 @@ in another order, torn, glued together, or never; whole files are lost or delive
 lines that were written, `Day.survivors` those that can still be read.
 """
 
-import gzip
 import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field
 
 from tests.decisions.outcomes import batch, outcome
-from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
+from tests.spark_reports import logs
+from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS, MINUTE_MS
 from tsproxy.decisions import DecisionLog, LifecycleKind
 from tsproxy.decisions.text import instant
 from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import Culprit, Peer, VerdictName
 from tsproxy.model.verdict import Reason, TopicLimits
 
-MINUTE_MS = 60_000
 REJECTED = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
 
 
@@ -196,8 +195,5 @@ def _break(day, texts, alive, chance):
 
 
 def _write(path, texts, chance):
-    content = "".join(text + "\n" for text in texts).encode()
-    if chance.random() < 0.3:
-        path.with_suffix(".jsonl.gz").write_bytes(gzip.compress(content, 1))
-    else:
-        path.write_bytes(content)
+    name = path.with_suffix(".jsonl.gz") if chance.random() < 0.3 else path
+    logs.write(name, raw="".join(text + "\n" for text in texts))

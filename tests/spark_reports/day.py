@@ -4,10 +4,10 @@ The day is synthetic, and labelled so wherever it is shown. Producers with the u
 minutes of some hours. The booked records are counted here, apart from any code under test.
 """
 
-import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from datetime import date
 
 from tests.decisions.outcomes import batch, outcome
 from tsproxy.decisions import DecisionLog, LifecycleKind, WriterHealth
@@ -18,9 +18,12 @@ from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
 
 MIDNIGHT_MS = 1_795_132_800_000
 """2026-11-20T00:00:00Z"""
+FRIDAY = date(2026, 11, 20)
+SATURDAY = date(2026, 11, 21)
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
+MINUTE_MS = 60_000
 
 TOPICS = {
     "orders": TopicLimits(before_max_ms=7 * DAY_MS, after_max_ms=HOUR_MS),
@@ -151,10 +154,6 @@ class Day:
     bad_records: int = 0
     collateral_records: int = 0
     records_unread: int = 0
-
-    @property
-    def text(self):
-        return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in self.lines)
 
     def judged(self, *verdicts):
         return sum(

@@ -3,10 +3,9 @@
 import gzip
 import json
 
-from tests.spark_reports.day import MIDNIGHT_MS
+from tests.spark_reports.day import MIDNIGHT_MS, MINUTE_MS
 from tsproxy.decisions.text import instant
 
-MINUTE_MS = 60_000
 DAY = "2026-11-20"
 
 

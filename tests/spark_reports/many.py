@@ -6,14 +6,14 @@ Each log is a file of its own, with proxies and processes of its own, so nothing
 from spark_reports.log import read
 from spark_reports.log.completeness import Evidence
 from tests.spark_reports import collected
+from tests.spark_reports.day import FRIDAY
 from tests.spark_reports.logs import write
 
 
 class Logs:
-    """The logs of a module, of one day. The first one that a test asks about reads them all."""
+    """The logs of all modules that were collected. The first one that a test asks about reads them all."""
 
-    def __init__(self, day):
-        self._day = day
+    def __init__(self):
         self._logs = []
         self._read = None
 
@@ -22,12 +22,13 @@ class Logs:
         self._logs.append((lines, raw))
         return len(self._logs) - 1
 
-    def evidence(self, spark, folder, number):
+    def evidence(self, spark, tmp_path_factory, number):
         """The evidence about one of the logs, which has the file name a.jsonl."""
         if self._read is None:
+            folder = tmp_path_factory.mktemp("logs")
             for each, (lines, raw) in enumerate(self._logs):
                 write(folder / f"{each}.jsonl", *[_renamed(line, _mark(each)) for line in lines], raw=raw)
-            source = read.Source([str(folder / "*.jsonl")], self._day, self._day)
+            source = read.Source([str(folder / "*.jsonl")], FRIDAY, FRIDAY)
             self._read = collected.evidence(spark, source, listed=10**6)
         mark, file = _mark(number), f"{number}.jsonl"
         boots, gaps = (
@@ -40,6 +41,9 @@ class Logs:
             if row["file"] == file
         ]
         return Evidence(boots, gaps, files)
+
+
+LOGS = Logs()
 
 
 def _mark(number):

@@ -2,10 +2,10 @@
 
 import copy
 import json
-from datetime import date
 from pathlib import Path
 
 from spark_reports.report import history, owners
+from tests.spark_reports.day import FRIDAY
 
 FIXED = Path(__file__).parent / "fixed" / "report.json"
 """Made once from `day.a_day` with two proxies and 24 hours, before the tests of looks were written."""
@@ -123,7 +123,7 @@ def complete():
     links = {"json": "report.json", "csv": "report.csv", "index": "../index.html"}
     links |= {"day_before": "../2026-11-19/report.html", "day_after": "../2026-11-21/report.html"}
     links |= {"teams": "../teams", "address": None}
-    compared = history.compared(week_of(report), date(2026, 11, 20), 1)
+    compared = history.compared(week_of(report), FRIDAY, 1)
     return report | {"history": compared, "links": links}
 
 

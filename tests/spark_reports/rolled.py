@@ -1,7 +1,5 @@
 """A day without Spark: the rows of a rollup, of which `tables.collect` makes its tables."""
 
-from datetime import date
-
 import pyarrow as pa
 
 from spark_reports.log import schema
@@ -11,9 +9,8 @@ from spark_reports.report.assemble import assemble, everybody
 from spark_reports.report.day import Day
 from spark_reports.report.groups import ROLLUP, TYPES
 from spark_reports.report.table_source import TableSource
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
 
-FRIDAY = date(2026, 11, 20)
 _NUMBERS = (*schema.SUMS, *schema.OPTIONAL_SUMS, "left_out_records", "first_ms", "last_ms")
 _NULLS = (*schema.KEY, "drift_min_ms", "drift_max_ms")
 _ARROW = {"text": pa.string(), "int": pa.int64(), "bool": pa.bool_()}

@@ -2,19 +2,19 @@
 
 import fcntl
 import os
-import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pyspark
 
+from tests.spark_reports.cluster import until
 from tsproxy.testing.jars import Dependency, fetch_jars
+from tsproxy.testing.ports import free_ports
 
 _MOTO = "5.2.5"
 _SDK = "2.35.4"
@@ -33,7 +33,6 @@ _JARS = (
     ),
 )
 _CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
-_STARTS_WITHIN_S = 120
 _SIGNED = (
     "AWS4-HMAC-SHA256 Credential=any/20261120/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=any"
 )
@@ -48,9 +47,7 @@ def jars():
 @contextmanager
 def server(folder):
     """The address of a server that holds one bucket, `lake`."""
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        port = chosen.getsockname()[1]
+    [port] = free_ports(1)
     url = f"http://127.0.0.1:{port}"
     program = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
     environment = os.environ | {"PYTHONPATH": str(_installed()), "AWS_ACCESS_KEY_ID": "any",
@@ -58,7 +55,7 @@ def server(folder):
     with (folder / "s3.log").open("wb") as log:
         process = subprocess.Popen([sys.executable, "-c", program], stdout=log, stderr=log, env=environment)
         try:
-            _until_it_answers(f"{url}/moto-api/")
+            until(lambda: _answers(f"{url}/moto-api/"), url)
             put(url, "lake")
             yield url
         finally:
@@ -112,12 +109,7 @@ def _installed():
     return folder
 
 
-def _until_it_answers(url):
-    ends = time.monotonic() + _STARTS_WITHIN_S
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=30):
-                return
-        except (urllib.error.URLError, ConnectionError):
-            assert time.monotonic() < ends, f"waited in vain for {url}"
-            time.sleep(0.2)
+def _answers(url):
+    with suppress(urllib.error.URLError, ConnectionError), urllib.request.urlopen(url, timeout=30):
+        return True
+    return False

@@ -15,17 +15,9 @@ from spark_reports.commands import day_by_day
 FOLDER = Path(__file__).parents[2] / "deploy" / "spark"
 
 
-AIRFLOW = {
-    "2.10": {"airflow": ["DAG"], "airflow.timetables.interval": ["CronDataIntervalTimetable"]},
-    "3.0": {"airflow.sdk": ["DAG"], "airflow.timetables.interval": ["CronDataIntervalTimetable"]},
-    "3.2": {"airflow.sdk": ["DAG", "CronDataIntervalTimetable"]},
-}
-"""The modules in which Airflow has the names that the DAG needs, from each version on."""
-
-
-def of_airflow(day="2026-11-20", version="3.2"):
+def of_airflow(day="2026-11-20"):
     """(the DAG's arguments, its tasks: arguments of the command and options, edges between tasks), if the
-    run's interval began on `day`. The file runs with as much of Airflow as it needs."""
+    run's interval began on `day`. The file runs with as much of Airflow 3.2 as it needs."""
     given, tasks, edges = {}, {}, []
 
     class Dag:
@@ -48,12 +40,9 @@ def of_airflow(day="2026-11-20", version="3.2"):
 
     path = "airflow.providers.apache.spark.operators.spark_submit"
     names = [path.rsplit(".", n)[0] for n in range(5, -1, -1)]
-    stand_ins = {name: ModuleType(name) for name in [*names, "airflow.timetables", *AIRFLOW[version]]}
+    stand_ins = {name: ModuleType(name) for name in [*names, "airflow.sdk"]}
     stand_ins[path].SparkSubmitOperator = Operator
-    for module, has in AIRFLOW[version].items():
-        for name in has:
-            setattr(stand_ins[module], name, {"DAG": Dag, "CronDataIntervalTimetable": timetable}[name])
-    stand_ins.setdefault("airflow.sdk", None)  # Airflow 2 has no such module
+    vars(stand_ins["airflow.sdk"]).update(DAG=Dag, CronDataIntervalTimetable=timetable)
     with mock.patch.dict(sys.modules, stand_ins):
         runpy.run_path(str(FOLDER / "airflow_dag.py"))
     return given, tasks, edges

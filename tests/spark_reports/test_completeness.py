@@ -1,16 +1,14 @@
 """Each way of losing lines, and the sentences of the report about it: one query reads all logs (`many`)."""
 
 from dataclasses import replace
-from datetime import date
 
 import pytest
 
 from spark_reports.log.completeness import State, quality
 from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, heartbeat, line
-from tests.spark_reports.many import Logs
+from tests.spark_reports.many import FRIDAY, LOGS
 
-FRIDAY = date(2026, 11, 20)
 TEN_MS = MIDNIGHT_MS + 10 * HOUR_MS
 NOON_MS = MIDNIGHT_MS + 12 * HOUR_MS
 NEXT_MS = MIDNIGHT_MS + DAY_MS
@@ -24,7 +22,7 @@ LISTS = {
     "gaps": lambda gap: (gap["seq_first"], gap["seq_last"], gap["after_ts"], gap["before_ts"]),
 }
 """A row has this of each member of a list."""
-LOGS, CASES = Logs(FRIDAY), {}
+CASES = {}
 
 
 def case(name, lines, facts, *says, now_ms=NEXT_MS + 5 * HOUR_MS):
@@ -264,15 +262,11 @@ case(
 )
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("logs")
-
-
 @pytest.mark.parametrize("name", CASES)
-def test_the_proof_of_a_log_says_what_is_missing_and_nothing_else(spark, folder, name):
+def test_the_proof_of_a_log_says_what_is_missing_and_nothing_else(spark, tmp_path_factory, name):
     log, now_ms, says, facts = CASES[name]
-    proof = quality(replace(LOGS.evidence(spark, folder, log), files=[]), FRIDAY, FRIDAY, now_ms)
+    evidence = LOGS.evidence(spark, tmp_path_factory, log)
+    proof = quality(replace(evidence, files=[]), FRIDAY, FRIDAY, now_ms)
     for text in says:
         assert text in proof["sentence"]
     for fact, value in facts.items():

@@ -4,7 +4,6 @@ import gzip
 import json
 from datetime import date
 
-import pytest
 import zstandard
 
 from spark_reports.cli import main
@@ -33,22 +32,8 @@ def cut(path, pack):
     path.write_bytes(pack(text_of(a_life("qx")).encode())[:20])
 
 
-@pytest.fixture
-def log_of(spark, tmp_path):
-    """Runs `daily` over an input; returns `log` of report.json."""
-
-    def ask(*options):
-        asked = ["daily", "--output", str(tmp_path / "out"), "--date", "2026-11-20", "--quiet", *options]
-        code = main([*asked, "--format", "json", "--skip-damaged-files"])
-        log = json.loads((tmp_path / "out" / "report.json").read_text())["log"]
-        assert code == (3 if log["lines_unusable"] else 0)
-        return log
-
-    return ask
-
-
 def test_the_only_file_of_a_proxy_is_named_if_it_is_damaged_by_the_report_and_by_the_table(
-    log_of, tmp_path, capsys
+    spark, tmp_path, capsys
 ):
     """No other line says that this proxy exists. A sound file has the same name in another folder."""
     names = [f"decisions-20261120T000000Z-{name}" for name in ("a.jsonl.gz", "b.jsonl.zst")]
@@ -56,19 +41,14 @@ def test_the_only_file_of_a_proxy_is_named_if_it_is_damaged_by_the_report_and_by
     cut(tmp_path / "in" / "q x+é%[1]" / names[0], gzip.compress)
     cut(tmp_path / "in" / "q x+é%[1]" / names[1], zstandard.compress)
     inputs, store = ["--input", str(tmp_path / "in")], tmp_path / "store"
-    night = ["daily", *inputs, "--store", str(store), "--date", "2026-11-20", "--skip-damaged-files"]
-    assert main(night) == 3
+    asked = ["daily", "--date", "2026-11-20", "--skip-damaged-files"]
+    assert main([*asked, *inputs, "--store", str(store)]) == 3
     assert capsys.readouterr().out.startswith("4 lines, 0 duplicates left out, set aside: 2 not_json.\n")
     for source in (inputs, ["--input", str(store / "lines"), "--input-format", "parquet"]):
-        log = log_of(*source)
+        assert main([*asked, *source, "--output", str(tmp_path / "out"), "--json"]) == 3
+        log = json.loads(capsys.readouterr().out)["log"]
         assert (log["state"], log["lines_unusable"], log["lost_lines"]) == ("incomplete", 2, 0)
         assert log["quarantined_examples"] == [f"{name}: not_json: {LINE}" for name in names]
-
-
-def test_sound_files_are_read_as_without_the_option(log_of, tmp_path):
-    write(tmp_path / "in" / "decisions-20261120T000000Z-px.jsonl.gz", *a_life("px"))
-    log = log_of("--input", str(tmp_path / "in"))
-    assert (log["state"], log["quarantined_lines"], log["files"]) == ("complete", {}, 1)
 
 
 def test_a_damaged_file_of_a_table_is_never_skipped(spark, tmp_path, capsys):

@@ -1,7 +1,6 @@
 """A log of very many files, proxies and topics: what comes to the driver is bounded."""
 
 import json
-from datetime import date
 
 import pytest
 from pyspark.sql.classic.dataframe import DataFrame
@@ -10,10 +9,8 @@ from spark_reports.cli import main
 from spark_reports.log import log_reader
 from spark_reports.log.completeness import Evidence, quality
 from spark_reports.log.read import Source
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
-
-FRIDAY = date(2026, 11, 20)
 
 
 @pytest.fixture

@@ -1,15 +1,14 @@
 """A log in folders by day: only the folders of the wanted days are looked at."""
 
 import json
-from datetime import date, timedelta
+import shutil
+from datetime import timedelta
 
 import pytest
 
 from spark_reports.cli import main
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, write
-
-FRIDAY = date(2026, 11, 20)
 
 
 @pytest.fixture
@@ -18,38 +17,21 @@ def lake(tmp_path):
     for number in range(-7, 3):
         day, at_ms = FRIDAY + timedelta(days=number), MIDNIGHT_MS + number * DAY_MS
         lines = [counters(2 * number + 20, at_ms), heartbeat(2 * number + 21, at_ms)]
-        write(folder_of(tmp_path, day) / f"decisions-{day:%Y%m%d}T000000Z-px.jsonl", *lines)
+        write(tmp_path / str(day) / "px" / f"decisions-{day:%Y%m%d}T000000Z-px.jsonl", *lines)
     return tmp_path / "{date}"
-
-
-def folder_of(tmp_path, day):
-    return tmp_path / str(day) / "px"
-
-
-def misfile(tmp_path, day, days):
-    """Put a file of `day` into the folder of each day that is none of `days`. Who lists them, finds it."""
-    at_ms = MIDNIGHT_MS + (day - FRIDAY).days * DAY_MS
-    for folder in tmp_path.glob("2026-*"):
-        if date.fromisoformat(folder.name) not in days:
-            name = f"decisions-{day:%Y%m%d}T000000Z-{folder.name}.jsonl"
-            write(folder / name, counters(0, at_ms, boot=folder.name))
-
-
-def days_around(before, after):
-    return [FRIDAY + timedelta(days=number) for number in range(-before, after + 1)]
 
 
 def test_a_report_looks_at_the_folders_of_its_day_and_of_the_days_beside_it_and_at_no_other(
     spark, lake, tmp_path
 ):
-    """A neighbour that does not exist is no mistake: tomorrow's folder is not there yet."""
-    misfile(tmp_path, FRIDAY, days_around(1, 1))
-    (folder_of(tmp_path, FRIDAY + timedelta(days=1)) / "decisions-20261121T000000Z-px.jsonl").unlink()
-    (folder_of(tmp_path, FRIDAY + timedelta(days=1))).rmdir()
-    (tmp_path / "2026-11-21").rmdir()
-    write(
-        folder_of(tmp_path, FRIDAY - timedelta(days=1)) / "decisions-20261119T235900Z-px.jsonl", counters(99)
-    )
+    """A neighbour that does not exist is no mistake: tomorrow's folder is not there yet. In each other folder
+    is a file of the day, which nobody may find."""
+    shutil.rmtree(tmp_path / "2026-11-21")
+    for folder in tmp_path.glob("2026-*"):
+        if folder.name not in ("2026-11-19", "2026-11-20"):
+            name = f"decisions-20261120T000000Z-{folder.name}.jsonl"
+            write(folder / name, counters(0, boot=folder.name))
+    write(tmp_path / "2026-11-19" / "px" / "decisions-20261119T235900Z-px.jsonl", counters(99))
     options = ["--input", str(lake), "--date", "2026-11-20", "--output", str(tmp_path / "out"), "--quiet"]
     assert main(["daily", *options]) == 0
     report = json.loads((tmp_path / "out" / "report.json").read_text())
@@ -72,15 +54,17 @@ def test_a_file_a_folder_and_globs_are_read_as_what_they_are_whatever_their_name
     assert json.loads((output / "report.json").read_text())["totals"]["records_judged"] == 60
 
 
-def test_days_without_a_folder_are_exit_code_1_in_a_sentence_that_names_the_path(
-    spark, lake, tmp_path, capsys
+@pytest.mark.parametrize("folder", ["{date}", "empty"])
+def test_days_without_lines_are_exit_code_1_in_a_sentence_that_names_the_path(
+    spark, lake, tmp_path, capsys, folder
 ):
-    options = ["--input", str(lake), "--output", str(tmp_path / "out"), "--date", "2026-12-24"]
+    (tmp_path / "empty").mkdir()
+    options = ["--input", str(tmp_path / folder), "--output", str(tmp_path / "out"), "--date", "2026-12-24"]
     assert main(["daily", *options]) == 1
     error = capsys.readouterr().err
-    assert "no decision log lines of 2026-12-24" in error
-    assert str(lake) in error
+    assert f"no decision log lines of 2026-12-24 under {tmp_path / folder}: " in error
     assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_placeholder_in_the_path_of_a_table_is_exit_code_2(spark, tmp_path, capsys):

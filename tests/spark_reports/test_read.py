@@ -3,16 +3,12 @@
 One query reads the files of all tests that do not ask which files are read.
 """
 
-from datetime import date
-
 import pytest
 
 from spark_reports.log import read
 from tests.spark_reports import collected
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, line, text_of, write
-
-FRIDAY = date(2026, 11, 20)
 
 
 def rows_of(spark, *inputs, first=FRIDAY, last=FRIDAY):
@@ -29,10 +25,6 @@ def test_files_of_the_day_and_its_neighbours_are_read_from_a_directory_and_those
     assert {row["file"] for row in rows_of(spark, tmp_path)} == {
         name.partition("/")[2] for name in names[1:-1]
     }
-
-
-def test_a_directory_without_files_of_the_day_holds_no_lines(spark, tmp_path):
-    assert rows_of(spark, tmp_path) == []
 
 
 TORN = text_of([counters(1)])[:100]

@@ -7,7 +7,7 @@ first day comes late. `make schedules` runs these tests alone.
 import json
 import subprocess
 import sys
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -16,7 +16,7 @@ from tests.deploy.chart import MODES, render
 from tests.deploy.go_tools import needs_tools
 from tests.spark_reports import cluster, s3
 from tests.spark_reports.airflow import RELEASES, Airflow
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS, a_day
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS, a_day
 from tests.spark_reports.logs import text_of
 from tests.spark_reports.machine import SYSTEMD, Machine, needs
 from tests.spark_reports.schedules import of_kubernetes
@@ -29,7 +29,7 @@ pytestmark = [
     ),
 ]
 
-DAYS = [date(2026, 11, 20) + timedelta(days=number) for number in range(3)]
+DAYS = [FRIDAY + timedelta(days=number) for number in range(3)]
 OWNERS = '[[owners]]\nteam = "Everybody"\nclient_ids = ["*"]\n'
 OF_RUN = ("generated_ts",)
 """The key of report.json that says when it was made."""
@@ -159,17 +159,21 @@ def test_airflow_makes_the_same_reports_in_three_nights(release, wanted, lake, t
 
 
 def test_the_spark_operators_application_makes_the_same_reports_in_three_nights(wanted, lake, tmp_path):
-    """With spark-submit, as the operator calls it. The night of a day is a night of today otherwise."""
+    """With spark-submit, as the operator calls it, and two workers. The night of a day is a night of today
+    otherwise."""
     url, settings = lake
+    own = dict(line.split(" ", 1) for line in (settings / "spark-defaults.conf").read_text().splitlines())
     [asked] = of_kubernetes()
-    for day, files in zip(DAYS, FILES, strict=True):
-        upload(url, files)
-        folder = tmp_path / str(day)
-        folder.mkdir()
-        own = dict(line.split(" ", 1) for line in (settings / "spark-defaults.conf").read_text().splitlines())
-        done = cluster.submit(folder, "local[2]", *asked, f"--date={day}", settings=own)
-        assert done.returncode == 0, done.stderr[-3000:]
+    with cluster.standalone(tmp_path) as master:
+        for day, files in zip(DAYS, FILES, strict=True):
+            upload(url, files)
+            folder = tmp_path / str(day)
+            folder.mkdir()
+            done = cluster.submit(folder, master, *asked, f"--date={day}", settings=own)
+            assert done.returncode == 0, done.stderr[-3000:]
+        assert cluster.ran_on(tmp_path) == {"work-0", "work-1"}
     assert reports_of(url) == wanted
+    assert not [key for key in s3.keys(url) if key.endswith(".draft")]
 
 
 @needs_tools

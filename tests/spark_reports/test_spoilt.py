@@ -6,7 +6,6 @@ command reads once, the small way and the large one.
 """
 
 import json
-from datetime import date
 
 import pytest
 
@@ -19,11 +18,11 @@ from spark_reports.log.set_aside import ABSURD_COUNT, KEY_FIELDS
 from spark_reports.log.store import Table
 from tests.documents import report_schema
 from tests.spark_reports import collected
+from tests.spark_reports.day import FRIDAY
 from tests.spark_reports.logs import write
 from tests.spark_reports.pure.test_json_schema import breaches
 from tests.spark_reports.spoilt import spoilt
 
-FRIDAY = date(2026, 11, 20)
 LINES = dict(spoilt())
 CLUSTER = ["--cluster", "demo"]
 """The lines with another cluster id seem to be of other clusters, so `daily` asks which one is meant."""

@@ -1,8 +1,9 @@
 """The records that other limits would reject, in the commands and the report; `pure` has the arithmetic."""
 
 import json
-import os
 import shutil
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -15,21 +16,19 @@ from tests.spark_reports.logs import counters, heartbeat, line, write
 from tests.spark_reports.pure.test_html import Page
 from tsproxy.decisions.drift import THRESHOLDS_MS, bucket
 
-TRIES = 2 if os.environ.get("TSPROXY_TEST") == "full" else 1
-"""Run `daily` as a scheduler does that tries again. test_compact.py shows that a day is replaced."""
-
-
 OWNERS = Path(__file__).parent / "fixed" / "owners.toml"
+DAYS = ("2026-11-20", "2026-11-21")
 
 
 @pytest.fixture(scope="module")
-def rollup(spark, tmp_path_factory):
-    """Two days: svc is 2 h ahead on both and rejected on the second; old sends 8 d late and recovers. On
-    the first, some histograms are of another version."""
+def run(spark, tmp_path_factory):
+    """(the store of a run over two days, its standard output and error): svc is 2 h ahead on both and
+    rejected on the second; old sends 8 d late and recovers. On the first, some histograms are of another
+    version."""
     folder = tmp_path_factory.mktemp("kept")
     ahead, behind = bucket(2 * HOUR_MS), bucket(-8 * DAY_MS)
     rejected = {"verdict": "rejected", "reason": "too_far_ahead", "error_code": 32}
-    for number in range(2):
+    for number, day in enumerate(DAYS):
         start_ms = MIDNIGHT_MS + number * DAY_MS
         lines = [
             counters(0, start_ms, client_id="fine", records=1_000, ahead=[[1, 9, 1_000]],
@@ -42,13 +41,34 @@ def rollup(spark, tmp_path_factory):
         if not number:
             lines.append(counters(3, start_ms, hist="drift-v2", topic="new", records=7))
         lines = [each | {"boot": f"day-{number}"} for each in lines]
-        day = ("20261120", "20261121")[number]
-        write(folder / "in" / f"decisions-{day}T000000Z-px.jsonl", *lines)
-        options = ["--date", f"{day[:4]}-{day[4:6]}-{day[6:]}", "--owners", str(OWNERS), "--quiet"]
-        for _ in range(TRIES if number else 1):
-            assert main(["daily", "--input", str(folder / "in"), "--store", str(folder),
-                         "--output", str(folder), *options]) == 0  # fmt: skip
-    return folder
+        write(folder / "in" / f"decisions-{day.replace('-', '')}T000000Z-px.jsonl", *lines)
+    asked = ["--input", str(folder / "in"), "--store", str(folder), "--owners", str(OWNERS)]
+    asked += ["--date", "..".join(DAYS), "--fail-on", "rejected_rate>1%"]
+    with redirect_stdout(StringIO()) as printed, redirect_stderr(StringIO()) as errors:
+        assert main(["daily", *asked]) == 3
+    return folder, printed.getvalue().splitlines(), errors.getvalue().splitlines()
+
+
+@pytest.fixture
+def rollup(run):
+    """The store."""
+    return run[0]
+
+
+def report_of(rollup, day):
+    return json.loads((rollup / "reports" / day / "report.json").read_text())
+
+
+def test_each_day_has_a_report_in_a_folder_of_its_own_and_a_gate_names_its_day(run):
+    store, printed, errors = run
+    assert [line[:11] for line in printed][1:] == [f"{day}:" for day in DAYS]
+    assert [line[:39] for line in errors] == [f"spark_reports: quality gate: {day}" for day in DAYS]
+    for day, week in zip(DAYS, ([None, 20], [0, 40]), strict=True):
+        report = report_of(store, day)
+        assert (report["first_day"], report["last_day"], report["log"]["boots"]) == (day, day, 1)
+        assert list((store / "rollup" / "producers" / f"event_date={day}").iterdir())
+        [rejected] = report["producers"]
+        assert (rejected["week"], rejected["since"]) == ([None] * 6 + week, day)
 
 
 def answer(capsys, *arguments):
@@ -86,7 +106,7 @@ def test_records_with_histograms_of_another_version_are_counted_as_left_out(roll
         told = answer(capsys, *asked, "--after", "1h", "--topic", topic)
         assert (told["records"], told["records_left_out"]) == expected
     assert main(asked) == 0
-    page = (rollup / "2026-11-20" / "report.html").read_text()
+    page = (rollup / "reports" / DAYS[0] / "report.html").read_text()
     said = "7 records are left out: the histograms of their lines are of another version of tsproxy"
     assert all(said in text for text in (capsys.readouterr().out, page))
 
@@ -96,12 +116,12 @@ def test_report_makes_the_report_of_daily_again_and_starts_no_spark(rollup, tmp_
     monkeypatch.setattr(spark_run, "spark_session", None)
     shutil.copytree(rollup / "rollup", kept := tmp_path / "rollup")
     (tmp_path / "index.html").touch()
-    asked = ["report", "--rollup", str(kept), "--owners", str(OWNERS), "--date", "2026-11-21"]
-    asked += ["--output", str(tmp_path / "2026-11-21")]
+    asked = ["report", "--rollup", str(kept), "--owners", str(OWNERS), "--date", DAYS[1]]
+    asked += ["--output", str(tmp_path / DAYS[1])]
     assert main(asked) == 0
     for name in ("json", "html"):
-        page = f"2026-11-21/report.{name}"
-        assert (tmp_path / page).read_text() == (rollup / page).read_text()
+        made, again = (place / DAYS[1] / f"report.{name}" for place in (rollup / "reports", tmp_path))
+        assert again.read_text() == made.read_text()
     evidence = kept / "evidence" / "2026-11-21.json"
     evidence.write_text(evidence.read_text().replace('"records": 1', '"records": 2', 1))
     assert main(asked) == 1
@@ -167,12 +187,13 @@ def test_a_day_that_is_made_again_without_records_keeps_none_of_its_old_ones(spa
 
 
 def test_a_day_of_another_log_does_not_replace_the_one_that_the_rollup_holds(spark, tmp_path, capsys):
-    """Two clusters, one folder. A log that holds all lines of the first, and more, is no other one."""
+    """Two clusters, one folder. A log that holds all lines of the first, and more, is no other one. Nor is
+    one in which all lines of a process came once more, with other contents, so that none can be used."""
     asked, later = ["--rollup", str(tmp_path / "rollup")], MIDNIGHT_MS + DAY_MS
     made = [*asked, "--output", str(tmp_path / "out"), "--quiet", "--date"]
 
-    def run(command, path, days, *more):
-        return main([*command, "--input", str(path), *made, days, *more])
+    def run(path, days, *more):
+        return main(["daily", "--input", str(path), *made, days, *more])
 
     def kept():
         found = answer(capsys, "trend", *asked, "--date", "2026-11-21", "--days", "2")["days"]
@@ -184,36 +205,31 @@ def test_a_day_of_another_log_does_not_replace_the_one_that_the_rollup_holds(spa
         write(tmp_path / name / f"decisions-20261120T000000Z-{name}.jsonl", *own)
         write(tmp_path / "both" / f"decisions-20261120T000000Z-{name}.jsonl", *own)
     one, two = tmp_path / "one", tmp_path / "two"
-    assert run(["daily"], one, "2026-11-20") == run(["daily"], one, "2026-11-21") == 0
+    assert run(one, "2026-11-20..2026-11-21") == 0
     before = (tmp_path / "out" / "report.json").read_text()
-    assert run(["daily"], two, "2026-11-20..2026-11-21") == 1
+    report = json.loads(before)
+    assert (report["log"]["boots"], len(report["hours"])) == (2, 48)
+    assert run(two, "2026-11-20..2026-11-21") == 1
     said = "counts for 2026-11-20, such as those of px/one; nothing was written"
     assert said in capsys.readouterr().err
-    assert run(["daily", "--store", str(tmp_path / "store")], two, "2026-11-20..2026-11-21") == 1
     assert (tmp_path / "out" / "report.json").read_text() == before
-    assert not (tmp_path / "out" / "2026-11-20" / "report.json").exists()
     assert kept() == [1, 10]
-    assert run(["daily"], tmp_path / "both", "2026-11-20..2026-11-21") == 0
+    assert run(tmp_path / "both", "2026-11-20..2026-11-21") == 0
     assert kept() == [3, 30]
-    assert run(["daily"], one, "2026-11-21") == 1  # a report of several days knows the log of each
-    assert run(["daily"], two, "2026-11-20", "--replace") == 0
+    assert run(one, "2026-11-21") == 1  # a report of several days knows the log of each
+    others = [line(0, boot="two", kind="start"), counters(1, boot="two", records=99)]
+    write(tmp_path / "both" / "decisions-20261120T000000Z-again.jsonl", *others)
+    assert run(tmp_path / "both", "2026-11-20") == 3
+    assert kept() == [1, 30]
+    assert run(two, "2026-11-20", "--replace") == 0
     assert kept() == [2, 30]
 
 
-def test_a_log_whose_lines_cannot_be_used_any_more_is_no_other_one(spark, tmp_path):
-    """The only line of a process came once more, with other contents."""
-    first = [line(0, boot="a"), counters(0, boot="b"), counters(1, boot="b")]
-    asked = ["--rollup", str(tmp_path / "rollup"), "--date", "2026-11-20", "--quiet"]
-    for lines in (first, [*first, line(0, boot="a", kind="start")]):
-        path = write(tmp_path / "in" / "decisions-20261120T000000Z-px.jsonl", *lines)
-        assert main(["daily", "--input", str(path), "--output", str(tmp_path / "out"), *asked]) == 0
-
-
 def test_the_second_days_report_names_new_and_recovered_clients(rollup, capsys):
-    report = json.loads((rollup / "2026-11-21" / "report.json").read_text())
+    report = report_of(rollup, DAYS[1])
     changes = {change["client_id"]: change["kind"] for change in report["trend"]["changes"]}
     assert changes == {"svc": "new", "old": "recovered"}
-    assert json.loads((rollup / "2026-11-20" / "report.json").read_text())["trend"] is None
+    assert report_of(rollup, DAYS[0])["trend"] is None
     found = answer(capsys, "trend", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21")
     assert found["days"] == report["trend"]["days"]
     assert found["changes"] == report["trend"]["changes"]
@@ -222,8 +238,8 @@ def test_the_second_days_report_names_new_and_recovered_clients(rollup, capsys):
 
 def test_days_that_are_missing_or_incomplete_are_not_compared_and_are_no_noughts(rollup):
     """The log has no heartbeats, so both days are incomplete."""
-    for name, records, rejected in (("2026-11-20", [1_067], [20]), ("2026-11-21", [1_067, 1_060], [20, 40])):
-        found = json.loads((rollup / name / "report.json").read_text())["history"]
+    for day, records, rejected in ((DAYS[0], [1_067], [20]), (DAYS[1], [1_067, 1_060], [20, 40])):
+        found = report_of(rollup, day)["history"]
         known = found["days"][-len(records) :]
         assert [(day["records"], day["rejected_records"]) for day in known] == list(
             zip(records, rejected, strict=True)
@@ -239,30 +255,32 @@ def test_days_that_are_missing_or_incomplete_are_not_compared_and_are_no_noughts
 
 
 def test_the_index_and_the_reports_link_to_each_other(rollup):
-    page = Page((rollup / "index.html").read_text())
+    page = Page((rollup / "reports" / "index.html").read_text())
     days = [link for link in page.links if link.endswith("/report.html")]
-    assert days == ["2026-11-21/report.html", "2026-11-20/report.html"]
+    assert days == [f"{day}/report.html" for day in reversed(DAYS)]
     others = {link for link in page.links if link not in days}
     services = f"teams/{teams.folder_of('Services')}/index.html"
     assert others == {services}
-    assert all((rollup / link.partition("#")[0]).is_file() for link in others)
+    assert all((rollup / "reports" / link).is_file() for link in page.links)
     assert "3.8% (40)" in page.words
-    assert {"../index.html", "../2026-11-20/report.html"} <= set(Page((rollup / days[0]).read_text()).links)
+    second = Page((rollup / "reports" / days[0]).read_text())
+    assert {"../index.html", f"../{days[1]}"} <= set(second.links)
 
 
 def test_all_rejected_clients_have_an_owner_or_are_counted_as_nobodys(rollup):
-    found = json.loads((rollup / "2026-11-21" / "report.json").read_text())
+    found = report_of(rollup, DAYS[1])
     rows = [(each["team"], each["producers"], each["rejected_records"]) for each in found["owners"]["teams"]]
     assert rows == [("Services", 1, 40), (None, 0, 0)]
     assert (found["owners"]["producers_left_out"], found["producers"][0]["team"]) == (0, "Services")
     for team, rejected in (("Services", [0, 40]), (None, [20, 0])):
-        latest = json.loads((rollup / "teams" / teams.folder_of(team) / "latest.json").read_text())
+        latest = rollup / "reports" / "teams" / teams.folder_of(team) / "latest.json"
+        latest = json.loads(latest.read_text())
         assert [each["rejected_records"] for each in latest["days"]] == rejected
         assert (latest["text"].count("To the owner of"), len(latest["rows"])) == (bool(rejected[1]),) * 2
 
 
 def test_the_report_holds_the_curve(rollup):
-    report = json.loads((rollup / "2026-11-20" / "report.json").read_text())
+    report = report_of(rollup, DAYS[0])
     past = {row["limit_ms"]: row["records"] for row in report["what_if"]["ahead"]}
     assert (past[HOUR_MS], past[2 * HOUR_MS], past[3 * HOUR_MS]) == (40, 0, 0)
     assert report["what_if"]["records"] == 1_060

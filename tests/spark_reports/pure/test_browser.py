@@ -180,14 +180,6 @@ def test_a_line_opens_and_closes_with_space_and_enter_and_its_links_follow_it(pa
     assert page.focused()["open"] is False
 
 
-def test_a_section_and_the_mark_of_the_log_open_by_keyboard(page):
-    for name in ("Log complete", "Topics and their limits"):
-        page.tab_to(lambda it, name=name: it["tag"] == "summary" and name in it["text"])
-        assert page.focused()["open"] is False
-        page.press("Enter")
-        assert page.focused()["open"] is True
-
-
 def test_a_link_to_a_producer_opens_its_line_and_tab_goes_on_there(page):
     """The line was closed, so its reader once had to open it after the jump."""
     page.tab_to(lambda it: (it["link"] or "").startswith("#producer-billing-nightly"))

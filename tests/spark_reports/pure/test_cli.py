@@ -208,11 +208,6 @@ def test_progress_is_for_a_terminal_and_not_for_a_quiet_command(
     assert asked == [shown]
 
 
-def test_importing_the_package_loads_no_spark():
-    script = "import sys, spark_reports, spark_reports.cli; sys.exit('pyspark' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
-
-
 @pytest.mark.parametrize("chars", [200_000, 1], ids=["more than a pipe holds", "less"])
 def test_a_reader_that_closes_the_pipe_gets_no_complaint(chars, tmp_path):
     """As `spark_reports what-if … | head -1` may do."""

@@ -9,7 +9,7 @@ from spark_reports.log.completeness import Evidence, LineGap, days_without_log
 from spark_reports.report.headline import headline
 from spark_reports.report.words import days_in_words
 from tests.spark_reports import reports
-from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, HOUR_MS, MIDNIGHT_MS
 from tsproxy.decisions.text import instant
 
 FIRST, LAST = date(2026, 10, 30), date(2026, 11, 3)
@@ -29,7 +29,7 @@ def test_missing_days_are_shown_as_spans(there, text):
     assert days_in_words(missing_days(FIRST, LAST, there)) == text
 
 
-WEEK = date(2026, 11, 20), date(2026, 11, 26)
+WEEK = FRIDAY, date(2026, 11, 26)
 AFTER_MS = MIDNIGHT_MS + 8 * DAY_MS
 
 

@@ -1,57 +1,34 @@
 """The page lists likely mistakes apart from records that a newer broker would reject."""
 
-import copy
-
 from spark_reports.render import html
 from spark_reports.report import words
 from tests.spark_reports.pure.test_notices import notices
-from tests.spark_reports.reports import fixed
+from tests.spark_reports.rolled import reported, watched
 
-ROW = {
-    "rule": "candidate",
-    "waiver": None,
-    "topic": "clicks",
-    "client_id": "in-seconds",
-    "principal": None,
-    "team": None,
-    "reason": "too_old",
-    "cause": "timestamps are in seconds",
-    "fix": "multiply by 1,000",
-    "batches": 5,
-    "records": 600,
-    "bad_records": 500,
-}
-AHEAD = ROW | {"client_id": "too-early", "reason": "too_far_ahead", "cause": "too far in the future"}
+ROW = watched("in-seconds", rule="candidate", unit_guess="seconds", bad_records=500, topic="clicks")
+AHEAD = watched("too-early", rule="candidate", reason="too_far_ahead")
 IN_AUDIT, BEHIND = "What rules in audit would reject", "Far behind the clock"
 
 
-def with_rows(*rows):
-    report = copy.deepcopy(fixed())
-    return report | {"would_reject": list(rows), "producers": []}
-
-
 def test_the_page_has_a_section_for_each():
-    text = html.render(with_rows(AHEAD, ROW))
+    text = html.render(reported([AHEAD, ROW]))
     audit, behind = text.index(IN_AUDIT), text.index(BEHIND)
     assert audit < text.index("too-early", audit) < behind < text.index("in-seconds")
     assert "no version of Kafka does by itself" in text
-
-
-def test_the_section_is_left_out_where_nothing_is_far_behind():
-    assert BEHIND not in html.render(with_rows(AHEAD))
+    assert BEHIND not in html.render(reported([AHEAD]))
 
 
 def test_the_owners_text_names_no_version_of_kafka():
-    [text] = notices(with_rows(ROW))
+    [text] = notices(reported([ROW]))
     assert "* 500 records to clicks: timestamps are in seconds: multiply by 1,000." in text
     assert "Nothing rejects them" in text
     assert "Kafka 4" not in text
-    [ahead] = notices(with_rows(AHEAD))
+    [ahead] = notices(reported([AHEAD]))
     assert "Kafka 4" in ahead
 
 
 def test_an_owner_of_both_gets_two_lists():
-    [text] = notices(with_rows(ROW, AHEAD | {"client_id": "in-seconds"}))
+    [text] = notices(reported([ROW, AHEAD | {"client_id": "in-seconds"}]))
     rejected, mistaken = text.split("They lie so far behind the clock")
     assert "too far in the future" in rejected
     assert "timestamps are in seconds" in mistaken

@@ -2,16 +2,14 @@
 
 import json
 import re
-from datetime import date
 
 import pytest
 
 from spark_reports.render import html
 from spark_reports.report import history
 from tests.spark_reports import reports
+from tests.spark_reports.day import FRIDAY
 from tests.spark_reports.pure.test_html import Page
-
-FRIDAY = date(2026, 11, 20)
 
 
 def of(new_producers=1, **changed):

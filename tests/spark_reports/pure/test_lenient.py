@@ -11,7 +11,6 @@ from pyspark import cloudpickle
 from spark_reports.log import lenient, packed_files, second_read
 from tests.spark_reports import cluster
 from tests.spark_reports.logs import counters
-from tests.spark_reports.test_second_read import FAR, READ, UNREAD
 
 LINE = json.dumps(counters(1))
 WRAPPED = json.dumps({"message": LINE}).encode()
@@ -71,19 +70,6 @@ def test_what_precedes_the_damage_of_a_packed_file_is_read(pack):
 def test_a_packed_file_is_not_held_beyond_its_limit(pack):
     content = pack(b"a\n" + bytes(1 << 20)) * 129
     assert packed_files.lines(content) == [packed_files.TOO_LARGE.encode()]
-
-
-@pytest.mark.parametrize("form", sorted(READ.keys() - {"gzip", "zstandard", "UTF-16"}))
-def test_each_changed_form_has_the_values_as_the_log_writes_them(form):
-    [text] = lenient.lines(READ[form].encode())
-    line = json.loads(text)
-    assert (line["ts"], line["records"], line["ahead"]) == ("2026-11-20T00:01:00.000Z", 10, [[-4, 1, 10]])
-    assert line.get("drift_max_ms") == (FAR if form in ("jq 1.6", "beyond all") else None)
-
-
-@pytest.mark.parametrize("form", sorted(UNREAD.keys() - {"a bomb"}))
-def test_a_text_that_may_be_a_stranger_s_stays_as_it_came(form):
-    assert lenient.lines(UNREAD[form][0].encode()) is None
 
 
 @pytest.mark.parametrize("ts", ["2026-02-30T00:00:00Z", "0000-01-01T00:00:00Z", "yesterday", 5, None, {}])

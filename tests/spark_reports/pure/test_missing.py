@@ -1,16 +1,12 @@
 """The page names the missing parts of a log one by one."""
 
-from datetime import date
-
 import pytest
 
 from spark_reports.log.completeness import GAPS_LISTED, Evidence, State, quality
 from spark_reports.render import html
 from spark_reports.report import missing
-from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
 from tests.spark_reports.reports import fixed
-
-DAY = date(2026, 11, 20)
 
 GAP = {
     "proxy": "px-1",
@@ -109,10 +105,10 @@ def test_the_longest_times_without_heartbeats_come_first_and_the_page_has_three(
 
 def test_a_day_that_lies_in_the_future_is_not_complete():
     """A proxy's clock is ahead, or the reader's is behind."""
-    log = quality(Evidence([], [], []), DAY, DAY, MIDNIGHT_MS - 1)
+    log = quality(Evidence([], [], []), FRIDAY, FRIDAY, MIDNIGHT_MS - 1)
     assert (log["state"], log["is_complete"]) == (State.INCOMPLETE, False)
     assert "its days lie in the future by this machine's clock" in log["sentence"]
-    assert quality(Evidence([], [], []), DAY, DAY, MIDNIGHT_MS)["state"] is State.COMPLETE
+    assert quality(Evidence([], [], []), FRIDAY, FRIDAY, MIDNIGHT_MS)["state"] is State.COMPLETE
 
 
 def test_lists_of_processes_and_times_are_cut_and_their_number_is_not():
@@ -123,6 +119,6 @@ def test_lists_of_processes_and_times_are_cut_and_their_number_is_not():
              "decisions_suppressed": 0, "batches_folded": 0, "seq_from": 0, "started": True, "stopped": False,
              "seen_before": False, "seen_after": False}  # fmt: skip
     boots = [{"proxy": f"px-{number:04}", "boot": f"b{number}", **facts} for number in range(250)]
-    log = quality(Evidence(boots, [], []), DAY, DAY, MIDNIGHT_MS + DAY_MS)
+    log = quality(Evidence(boots, [], []), FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
     assert log["silent_boots"] == 250
     assert [len(log[name]) for name in ("silent", "unheard")] == [GAPS_LISTED, GAPS_LISTED]

@@ -1,7 +1,5 @@
 """Texts for owners: the fix in words, one example, and no control characters."""
 
-import pytest
-
 from spark_reports.render import html
 from spark_reports.report import words
 from spark_reports.report.notices import by_team
@@ -50,26 +48,6 @@ def test_the_limits_that_were_broken_stand_beside_the_topics():
     assert line in text_for("orders-replay").split("\n")
     report = reports.fixed() | {"limits": []}
     assert "Topics: orders." in text_for("orders-replay", report).split("\n")
-
-
-def test_an_example_in_milliseconds_says_which_time_it_is():
-    assert "carried 1794398367053, that is 2026-11-11 11:59:27 UTC." in text_for("orders-replay")
-
-
-@pytest.mark.parametrize(
-    ("time_ms", "text"),
-    [
-        (-1, "-1, no timestamp"),
-        (-(2**63), f"{-(2**63)}, that is the smallest Long of Java"),
-        (2**63 - 1, f"{2**63 - 1}, that is the largest Long of Java"),
-    ],
-)
-def test_a_timestamp_that_is_no_time_is_not_read_as_one(time_ms, text):
-    report = reports.fixed()
-    for producer in report["producers"]:
-        for example in producer["examples"]:
-            example |= {"bad_ts": [time_ms], "read_as_ts": None}
-    assert f"a record carried {text}.\n" in text_for("orders-replay", report)
 
 
 def test_owners_of_records_that_are_only_counted_get_a_text():

@@ -7,7 +7,7 @@ import pytest
 from spark_reports.render import html
 from spark_reports.render.pages import of_team
 from spark_reports.render.places import producer_id
-from spark_reports.report import teams
+from spark_reports.report import links, teams
 from spark_reports.report.headline import rejected_records
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import Page
@@ -27,6 +27,7 @@ def test_the_page_of_a_team_answers_who_what_since_when_whose_and_what_to_do():
     assert "index.html" in shown.links
     [own] = [row for row in reports.fixed()["producers"] if row["client_id"] == "billing-nightly"]
     assert producer_id(own) in shown.ids
+    assert links.channel_link("payments@example.com") in shown.links
     assert "kiosk-clock" not in shown.words
 
 
@@ -43,16 +44,19 @@ def test_the_line_of_a_producer_has_its_days_its_topics_and_the_way_to_its_day_b
     assert f"../2026-11-19/report.html#{mobile}" not in shown.links
 
 
-def test_every_page_of_ten_thousand_producers_is_small():
+def test_every_page_of_ten_thousand_producers_and_teams_is_small():
     report = reports.complete()
     report["producers"] = [
         report["producers"][n % 6] | {"client_id": f"svc-{n}", "team": "Orders"} for n in range(10_000)
     ]
     [team] = [row for row in report["owners"]["teams"] if row["team"] == "Orders"]
     team["producers"] = len(report["producers"])
+    others = [f"{n}-{'<&>' * 80}" for n in range(10_000)]
+    report["owners"]["teams"] += [team | {"team": name, "channel": f"a{name}"} for name in others]
     pages = [page_of(report, "Orders"), html.render(report)]
     assert max(len(page.encode()) for page in pages) <= html.MAX_BYTES
     assert "rejected records, not listed" in Page(pages[0]).words
+    assert re.search(r"And 9,\d\d\d more in report\.json\.", Page(pages[1]).words)
 
 
 def test_titles_of_sections_carry_their_number():

@@ -4,7 +4,6 @@ import pytest
 
 from spark_reports.cli import parser
 from tests.spark_reports.schedules import (
-    AIRFLOW,
     commands,
     completed,
     of_airflow,
@@ -47,15 +46,6 @@ def test_airflow_runs_the_command_of_the_day_that_is_over_and_then_its_gates():
     gate = parser().parse_args(tasks["gate"][0])
     assert [str(each) for each in asked["date"]] == [DAY, DAY]
     assert gate.report == f"{asked['output']}/{DAY}"
-
-
-@pytest.mark.parametrize("version", AIRFLOW)
-def test_the_dag_is_the_same_in_each_version_of_airflow(version):
-    """Airflow 2 has no `airflow.sdk`, and 3.0 and 3.1 lack the timetable there."""
-    given, tasks, edges = of_airflow(DAY, version)
-    newest, same_tasks, same_edges = of_airflow(DAY)
-    assert given["schedule"] == newest["schedule"]
-    assert (tasks, edges) == (same_tasks, same_edges)
 
 
 def test_airflow_does_not_retry_a_gate_that_tripped_as_it_retries_a_crash():

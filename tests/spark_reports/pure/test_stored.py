@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from datetime import date
 
 import pyarrow
 import pytest
@@ -12,8 +11,8 @@ from pyarrow import parquet
 from spark_reports.cli import main
 from spark_reports.report import files, stored
 from tests.spark_reports import reports
+from tests.spark_reports.day import FRIDAY
 
-FRIDAY = date(2026, 11, 20)
 OWN = {"client_id": "svc", "principal": None}
 DRIFT = {**OWN, "topic": "orders"}
 

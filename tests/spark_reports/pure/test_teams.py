@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from datetime import date
 from xml.etree import ElementTree
 
 import pytest
@@ -12,8 +11,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.log.completeness import Evidence
 from spark_reports.render import html, sheet
 from spark_reports.render import teams as render
-from spark_reports.render.places import producer_id
-from spark_reports.report import day, files, links, owners, tables, teams, words
+from spark_reports.report import day, files, owners, tables, teams, words
 from spark_reports.report.assemble import assemble
 from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
@@ -112,13 +110,6 @@ def test_without_help_a_text_names_the_page_for_owners_and_the_waiver():
     lines = latest(owned(), "Payments")["text"].splitlines()
     assert 'the page "My producer is refused"' in lines[-2]
     assert "waiver" in lines[-1]
-
-
-def test_a_text_says_how_many_producers_and_records_it_leaves_out():
-    report = reported([rejected(f"our-{n}", 100 + n) for n in range(5)] + of_all(), TWO, top=1)
-    text = latest(report, "Ours")["text"]
-    assert text.count("To the owner of") == 3
-    assert "\n\nAnd 5 more producers with 506 rejected records, without a text here; `daily --top N`" in text
 
 
 def test_thirty_days_are_kept_and_an_earlier_day_that_is_made_again_changes_only_itself():
@@ -237,7 +228,7 @@ def test_different_teams_have_different_safe_folders():
     ("publication", "link"),
     [
         (Publication("out", ("html",)), "teams"),
-        (Publication("out", ("html",)).of_day(date(2026, 11, 20)), "../teams"),
+        (Publication("out", ("html",)).of_day(FRIDAY), "../teams"),
     ],
 )
 def test_the_days_page_links_the_pages_of_its_teams_where_they_are(publication, link):
@@ -271,10 +262,3 @@ def test_limits_of_topics_that_are_not_shown_are_not_shown():
     made = tables.collect(replace(day_of(*rows), limits=limits), 2)
     report = assemble(made, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
     assert [limit["topic"] for limit in report["limits"]] == ["t7", "t6"]
-
-
-def test_the_page_of_a_day_has_places_that_links_find():
-    report = owned()
-    page = Page(folder(report, "Payments")["2026-11-20.html"])
-    assert producer_id(next(each for each in report["producers"] if each["team"] == "Payments")) in page.ids
-    assert links.channel_link("payments@example.com") in page.links

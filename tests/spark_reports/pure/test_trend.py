@@ -1,12 +1,10 @@
 """The clients whose rejections changed against the days before, from rows of the rollup."""
 
-from datetime import date
-
 from spark_reports.report import trend
 from spark_reports.report.shape import Change
+from tests.spark_reports.day import FRIDAY
 from tests.spark_reports.rolled import known
 
-FRIDAY = date(2026, 11, 20)
 SHARES = {  # rejected records among 100, from the 13th to the 20th; None: it sent nothing
     "new": (0, 0, 0, 0, 0, 0, 0, 50),
     "the-same": (0, 0, 0, 0, 0, 100, 100, 100),

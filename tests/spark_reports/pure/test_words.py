@@ -1,11 +1,9 @@
 """Numbers, times and causes as text."""
 
-from datetime import date
-
 import pytest
 
 from spark_reports.report import producers, words
-from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, HOUR_MS, MIDNIGHT_MS
 from tsproxy.decisions.drift import drift_ms
 from tsproxy.decisions.fields import FIELDS
 from tsproxy.model.verdict import Reason, UnitGuess
@@ -103,6 +101,8 @@ def test_the_range_of_rejected_records_is_that_of_the_side_that_was_rejected(rea
         (-1, None, ", no timestamp"),
         (-2, None, ", before 1970"),
         (2**63 - 2, None, ", in the year 292,278,994"),
+        (2**63 - 1, None, ", that is the largest Long of Java"),
+        (-(2**63), None, ", that is the smallest Long of Java"),
         (-62_135_596_800_000, None, ", that is 0001-01-01, the zero time of Go and .NET"),
     ],
 )
@@ -151,23 +151,21 @@ def test_every_reason_has_its_advice_and_its_word(reason):
     assert words.REASON_WORDS[reason]
 
 
-def test_the_fix_for_nanoseconds_is_in_words():
-    text = words.advice("too_far_ahead", "nanoseconds", 32)
-    assert (text.cause, text.fix) == ("timestamps are in nanoseconds", "divide by 1,000,000")
-
-
-def test_a_time_before_1970_is_not_taken_for_a_replay():
-    """Brokers have no such reason: they call it too old (`LogValidator.java`)."""
-    assert words.advice("too_old", None, 32, -5).cause == "timestamps are before 1970"
-    assert words.advice("too_old", None, 32, 5).cause == "timestamps are older than the limit"
-    assert words.advice("too_old", "seconds", 32, 5).cause == "timestamps are in seconds"
-
-
-def test_an_error_of_the_broker_is_shown_by_its_name():
-    assert words.advice("other", None, 22).cause == "the answer was ILLEGAL_GENERATION (22)"
-    assert words.advice("other", None, 9_999).cause == "the answer was error 9999"
-    assert words.advice("bad_record", None, 10).cause == "batches are larger than the topic allows"
-    assert words.error_name(32) == "INVALID_TIMESTAMP (32)"
+@pytest.mark.parametrize(
+    ("why", "cause"),
+    [
+        (("too_far_ahead", "nanoseconds", 32), "timestamps are in nanoseconds"),
+        # Brokers have no such reason: they call it too old (`LogValidator.java`).
+        (("too_old", None, 32, -5), "timestamps are before 1970"),
+        (("too_old", None, 32, 5), "timestamps are older than the limit"),
+        (("too_old", "seconds", 32, 5), "timestamps are in seconds"),
+        (("other", None, 22), "the answer was ILLEGAL_GENERATION (22)"),
+        (("other", None, 9_999), "the answer was error 9999"),
+        (("bad_record", None, 10), "batches are larger than the topic allows"),
+    ],
+)
+def test_a_cause_is_in_words(why, cause):
+    assert words.advice(*why).cause == cause
 
 
 def test_reasons_and_units_are_those_of_the_decision_log():
@@ -183,17 +181,10 @@ def test_limits_are_shown_with_the_time_of_each_change():
     assert text == {"t": ["unlimited / 1 h", "broker's time from 14:02"]}
 
 
-def test_a_producer_is_named_with_its_principal():
-    assert words.producer({"client_id": None, "principal": "User:a"}) == "(no client id) (User:a)"
-    assert words.producer({"client_id": "app", "principal": None}) == "app"
-
-
-def test_a_client_without_a_name_is_called_something():
-    assert [words.client(name) for name in (None, "", "app")] == [
-        "(no client id)",
-        "(empty client id)",
-        "app",
-    ]
+def test_a_producer_is_named_with_its_principal_and_without_a_name_is_called_something():
+    rows = [(None, "User:a"), ("", None), ("app", None)]
+    named = [words.producer({"client_id": name, "principal": principal}) for name, principal in rows]
+    assert named == ["(no client id) (User:a)", "(empty client id)", "app"]
 
 
 @pytest.mark.parametrize(
@@ -244,8 +235,8 @@ def test_since_is_the_first_day_of_the_rejections_without_a_break(week, first, t
     assert words.since(report, producer) == text
     own = [{"day": f"2026-11-{13 + n}", "rejected_records": each} for n, each in enumerate(week) if each]
     known = [{"day": f"2026-11-{13 + n}"} for n, each in enumerate(week) if each is not None]
-    assert producers.week_of(known, own, date(2026, 11, 20)) == week
-    assert producers.since_of(week, date(2026, 11, 20)) == first
+    assert producers.week_of(known, own, FRIDAY) == week
+    assert producers.since_of(week, FRIDAY) == first
 
 
 @pytest.mark.parametrize(
