@@ -192,7 +192,7 @@ class Days:
             folders.delete(spark, f"{rollup}/{evidence.FOLDER}/{day}.json")
             folders.delete(spark, f"{rollup}/days/{day}.json")
         if old:
-            publication.keep(spark, ())  # the index lists the days that are left
+            publication.of_day(first_kept).keep(spark, ())  # the index lists the days that are left
         return old
 
 
