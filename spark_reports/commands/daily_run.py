@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from spark_reports.commands.publishing import Publication
 from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
+from spark_reports.log.period import days_between
 from spark_reports.report import files, gates, kept_days
 from spark_reports.report.history import DayFacts
 from spark_reports.report.shape import DAYS_BEFORE, Report
@@ -30,9 +31,8 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
     Raises NothingToReportError if the lines of the period are all unusable, and LinesWouldVanishError if the
     rollup holds a day of another log.
     """
-    from spark_reports.report import day, rollup
-    from spark_reports.report.sums import collected, summed
-    from spark_reports.report.table_source import TableSource
+    from spark_reports.report import day, rollup, stored
+    from spark_reports.report.sums import summed
 
     now_ms = int(datetime.now(UTC).timestamp() * 1000)
     first, last = source.first, source.last
@@ -49,7 +49,9 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             for name, rows in zip(rollup.TABLES, written, strict=True):
                 rollup.store(rows, publication.rollup, name, first, last)
             week_before = last - timedelta(days=DAYS_BEFORE)
-            known = TableSource(collected(rollup.known(spark, publication.rollup, week_before, last)))
+            days = [f"{rollup.PRODUCERS}/event_date={each}" for each in days_between(week_before, last)]
+            with files.copied_here(spark, publication.rollup, days) as here:
+                known = stored.producers(here, week_before, last)
             before = kept_days.read_week(spark, publication.rollup, first, last)
         the_day, processes = sums.day(), {} if known is None else sums.processes
     the_day = the_day if publication.has_addresses else the_day.without_addresses()

@@ -29,11 +29,11 @@ class Table:
         names = [_PARTITION.fullmatch(name) for name in folders.names(spark, self.name)]
         return {date.fromisoformat(name[1]) for name in names if name is not None}
 
-    def rows(self, spark: SparkSession, first: date, last: date, ddl: str = TABLE_DDL) -> DataFrame:
+    def rows(self, spark: SparkSession, first: date, last: date) -> DataFrame:
         """Its rows of the days from `first` to `last`. A column that an older version did not write is null.
         Raises AnalysisException if the table does not exist."""
         # A damaged file of the log may be skipped. A file of the table may hold all lines of a day.
-        whole = spark.read.schema(ddl).option("ignoreCorruptFiles", "false").parquet(self.name)
+        whole = spark.read.schema(TABLE_DDL).option("ignoreCorruptFiles", "false").parquet(self.name)
         return whole.where(whole["event_date"].between(str(first), str(last)))
 
     def replace_days(self, rows: DataFrame, days: Iterable[date]) -> None:

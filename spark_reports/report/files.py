@@ -8,9 +8,10 @@ import errno
 import json
 import os
 import time
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from spark_reports.exits import FailedError
@@ -85,6 +86,21 @@ def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) 
         return [(here / name).read_text(encoding="utf-8", errors="replace") for name in chosen]
     paths = [f"{folder}/{name}" for name in chosen]
     return [row[0] for row in spark.read.text(paths, wholetext=True).collect()] if paths else []
+
+
+@contextmanager
+def copied_here(spark: "SparkSession", folder: str, names: Iterable[str]) -> Iterator[str]:
+    """A folder on this machine with those of these folders of `folder` that exist: itself, or a copy that
+    lasts as long as the block."""
+    if local(folder) is not None:
+        yield folder
+        return
+    with TemporaryDirectory() as copy:
+        for name in names:
+            files, place = folders.place(spark, folder, name)
+            if files.exists(place):
+                files.copyToLocalFile(False, place, folders.place(spark, f"file://{copy}", name)[1], True)
+        yield copy
 
 
 def read_folders(spark: "SparkSession | None", folder: str, name: str) -> dict[str, str]:

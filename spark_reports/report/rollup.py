@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import frames
@@ -23,16 +23,10 @@ from spark_reports.log.store import Table
 from spark_reports.report import transforms
 from spark_reports.report.groups import CLIENT, ROLLED_PRODUCERS
 from spark_reports.report.what_if import LEFT_OUT, SIDES
-from spark_reports.report.words import FOLDED
 from tsproxy.decisions.drift import EDGES
 
-TABLES: Final = ("hours", "producers", "drift")
-MAX_CLIENTS: Final = 20_000
-"""The most clients of a day of the rollup that come to the driver."""
-
-_PRODUCERS_DDL: Final = (
-    "client_id STRING, principal STRING, records BIGINT, rejected_records BIGINT, event_date STRING"
-)
+PRODUCERS: Final = "producers"
+TABLES: Final = ("hours", PRODUCERS, "drift")
 _DRIFT_KEY: Final = ("event_date", "topic", *CLIENT, "side")
 
 
@@ -132,27 +126,3 @@ def store(frame: DataFrame, folder: str, name: str, first: date, last: date) -> 
     the rows of an earlier run: its lines may be gone, or set aside now."""
     few = frame.coalesce(4).sortWithinPartitions(*CLIENT)
     Table(f"{folder}/{name}").replace_days(few, days_between(first, last))
-
-
-def known(spark: SparkSession, folder: str, first: date, last: date) -> DataFrame:
-    """The columns of `trend.CLIENT_DAYS` of the days of `producers` that are there. Raises AnalysisException
-    if no day was ever written.
-
-    Each day has rows for the MAX_CLIENTS with most rejected records, then most records, and one row for all
-    others.
-    """
-    rows = Table(f"{folder}/producers").rows(spark, first, last, _PRODUCERS_DDL)
-    order = Window.orderBy(F.desc("rejected_records"), F.desc("records"), *CLIENT).partitionBy("day")
-    place = F.row_number().over(order)
-    names = {name: F.when(F.col("place") <= MAX_CLIENTS, F.col(name)) for name in CLIENT}
-    names["client_id"] = F.when(F.col("place") > MAX_CLIENTS, FOLDED).otherwise(F.col("client_id"))
-    return (
-        rows.withColumnRenamed("event_date", "day")
-        .withColumn("place", place)
-        .withColumns(names)
-        .groupBy("day", *CLIENT)
-        .agg(
-            *transforms.sums("records", "rejected_records"),
-            F.sum((F.col("rejected_records") > 0).cast("bigint")).alias("affected"),
-        )
-    )

@@ -51,7 +51,7 @@ class Tables:
 def collect(day: Day, top: int, known: TableSource | None = None, owners: Owners | None = None) -> Tables:
     """The rows of the period, by application and team.
 
-    `known`: `rollup.known` of the period and the days before it; None if there is no rollup.
+    `known`: `stored.producers` of the period and the days before it; None if there is no rollup.
     """
     entries = owners.applications if owners else ()
     named = cache(partial(name_of, entries=entries))

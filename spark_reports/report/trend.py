@@ -1,7 +1,6 @@
 """The days of a rollup side by side, and the clients whose rejections changed: plain Python.
 
-`daily`, which reads the rollup by Spark, and the command `trend`, which does not (`stored`), give it the same
-rows.
+`daily` and the command `trend` give it the same rows (`stored`).
 """
 
 from collections.abc import Callable
