@@ -79,9 +79,8 @@ def _worst(page: str) -> str:
 
 
 def _night(page: str) -> str:
-    few, many = (
-        cell(page, REPORTS_TITLE, f"`daily` over {count} counters", "CPU s") for count in ("2,000", "100,000")
-    )
+    rows = ("`daily` over 200,000 lines", "`daily` over 1,000,000 lines")
+    few, many = (cell(page, REPORTS_TITLE, row, "CPU s") for row in rows)
     return f"{few} / {many} CPU seconds"
 
 
@@ -134,7 +133,7 @@ QUESTIONS: Final = (
         _only("reject"),
     ),
     Question("The longest time that the worst client can hold up the others", _worst, _only("worst found")),
-    Question("A night's report, 2,000 / 100,000 counters", _night, "make bench-reports"),
+    Question("A night's report, 200,000 / 1,000,000 lines", _night, "make bench-reports"),
 )
 
 

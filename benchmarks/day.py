@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-LINE_BYTES: Final = 1_050
+LINE_BYTES: Final = 800
 """The upper bound of the average size of a line."""
+
+CLIENTS: Final = 500
 
 ACCEPTED: Final[Mapping[str, object]] = {"verdict": "accepted", "error_code": 0}
 REJECTED: Final[Mapping[str, object]] = {
@@ -24,30 +26,32 @@ REJECTED: Final[Mapping[str, object]] = {
 """The outcomes of counters."""
 
 _LINES_A_FILE: Final = 20_000
-_CLIENTS: Final = 500
 _TOPICS: Final = 40
 _BATCHES: Final = 60
-_BUCKETS: Final = range(-30, -11)
+_RECORDS: Final = 25
+"""The records of a batch."""
+_BUCKET: Final = (-20, 1.2)
+"""Middle and spread of the buckets: a live producer's batches of a minute are in some neighbouring ones."""
 _MINUTES: Final = 1_440
 
 
-def write_log(folder: Path, lines: int, records: int) -> None:
-    """Writes `lines` counters of 2026-11-20, with `records` in each batch."""
+def write_log(folder: Path, lines: int, clients: int = CLIENTS) -> None:
+    """Writes `lines` counters of 2026-11-20."""
     folder.mkdir(parents=True)
-    template = b"".join(_line(seq, records) for seq in range(min(lines, _LINES_A_FILE)))
+    template = b"".join(_line(seq, clients) for seq in range(min(lines, _LINES_A_FILE)))
     for number in range(-(-lines // _LINES_A_FILE)):
         content = template.replace(b"@boot@", b"boot-%06d" % number)
         (folder / f"decisions-20261120T{number % 24:02}0000Z-px-{number:06}.jsonl").write_bytes(content)
 
 
-def _line(seq: int, records: int) -> bytes:
+def _line(seq: int, clients: int) -> bytes:
     minute = seq * _MINUTES // _LINES_A_FILE
-    client, is_bad = seq * 7919 % _CLIENTS, seq % 50 == 0
+    client, is_bad = seq * 7919 % clients, seq % 50 == 0
     at = f"2026-11-20T{minute // 60:02}:{minute % 60:02}"
     how = REJECTED if is_bad else ACCEPTED
     chance = random.Random(seq)
     ahead, behind = (
-        [[bucket, batches, batches * records] for bucket, batches in sorted(drawn.items())]
+        [[bucket, batches, batches * _RECORDS] for bucket, batches in sorted(drawn.items())]
         for drawn in (_drawn(chance), _drawn(chance))
     )
     line = {
@@ -67,10 +71,10 @@ def _line(seq: int, records: int) -> bytes:
         **how,
         "is_final": True,
         "batches": _BATCHES,
-        "records": _BATCHES * records,
-        "bad_records": _BATCHES * records if is_bad else 0,
+        "records": _BATCHES * _RECORDS,
+        "bad_records": _BATCHES * _RECORDS if is_bad else 0,
         "collateral_records": 0,
-        "bytes": _BATCHES * records * 100,
+        "bytes": _BATCHES * _RECORDS * 100,
         "requests": _BATCHES,
         "first_ts": f"{at}:01.{chance.randrange(1000):03}Z",
         "last_ts": f"{at}:58.{chance.randrange(1000):03}Z",
@@ -85,5 +89,5 @@ def _line(seq: int, records: int) -> bytes:
 
 
 def _drawn(chance: random.Random) -> Counter[int]:
-    """Batches by bucket: each of the 19 buckets has at least one, the others are spread over them."""
-    return Counter([*_BUCKETS, *chance.choices(_BUCKETS, k=_BATCHES - len(_BUCKETS))])
+    """Batches by bucket, five or six buckets."""
+    return Counter(round(chance.gauss(*_BUCKET)) for _ in range(_BATCHES))

@@ -1,9 +1,8 @@
 """`python -m benchmarks.reports`: the cost of the Spark jobs, in CPU seconds, memory and tasks.
 
 It writes the lower part of results.md. Each job runs in a process of its own. The figures include the
-start of the session, and all threads of the JVM with its compilers and collectors. Beside each job stands the
-floor: a bare session in such a JVM that adds up a thousand rows. `compact` is compared with a bare job, which
-only turns the same lines into Parquet.
+start of the session, and all threads of the JVM with its compilers and collectors. Each job stands beside a
+yardstick: a bare session, a hand-written job over the same lines, or a bare copy of them.
 """
 
 import argparse
@@ -15,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -24,22 +23,28 @@ from benchmarks import answers
 from benchmarks.day import LINE_BYTES, write_log
 from benchmarks.page import REPORTS_TITLE, RESULTS, with_reports, wrapped
 from benchmarks.spark_jobs import (
+    COPIED,
+    DAYS,
     JOBS,
     MASTER,
-    QUESTION,
     READERS,
-    SUBMITTED,
+    SIZES,
+    SMALL,
     Figures,
-    later_compilation,
+    copy_days,
     run_job,
     spin_s,
 )
 
-_IN_TURN: Final = ("floor", "daily-2k", "daily-100k", "by-hand", "daily")
+_IN_TURN: Final = ("floor", f"daily-{SMALL}", "bare", "compact")
 _ROUNDS: Final = 3
-_ONCE: Final = ("daily-2k-rollup", "daily-100k-x10", "what-if", "trend", QUESTION, SUBMITTED)
-_SMALL: Final = 2_000
-_MIDDLE: Final = 100_000
+_PRODUCERS: Final = 10_000
+_BOUNDS: Final = {f"daily-{SMALL}": 1.6, "compact": 1.25} | dict(
+    zip((f"daily-{lines}" for lines in SIZES), (1.35, 1.5, 1.5), strict=True)
+)
+"""How many times as much as its yardstick a job may cost."""
+_SPACE_BYTES: Final = SIZES[-1] * LINE_BYTES * 4 // 3
+"""The size of the largest log, since only one exists at a time, and a third for Spark."""
 _GIB: Final = 2**30
 
 
@@ -55,50 +60,29 @@ def measured(name: str, place: Path) -> Figures:
 # --- the page --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """The amount of data: lines for `compact`, and counters of the large day."""
-
-    lines: int
-    rows: int
-
-    @property
-    def space_bytes(self) -> int:
-        """The size of the larger of the two logs, since only one exists at a time, and a third for Spark."""
-        return max(self.lines, self.rows) * LINE_BYTES * 4 // 3
-
-
-def part(
-    found: Mapping[str, Figures], sizes: Sizes, loads: tuple[float, float], spins_s: Sequence[float]
-) -> str:
+def part(found: Mapping[str, Figures], loads: tuple[float, float], spins_s: Sequence[float]) -> str:
     """The page's part about Spark reports: a table of figures.
 
     `loads` are the load averages before and after the run, `spins_s` the results of `spin_s` between jobs.
     """
-    ratio = found["compact"].cpu_s / found["bare"].cpu_s
-    by_hand = found["daily-100k"].cpu_s / found["by-hand"].cpu_s
-    tenfold = found["daily-100k-x10"].cpu_s / found["daily-100k"].cpu_s
-    said = {
-        "floor": "the floor: a bare session that adds up a thousand rows",
-        "daily-2k": f"`daily` over {_SMALL:,} counters",
-        "daily-2k-rollup": "the same with `--rollup`",
-        SUBMITTED: "the same without, by spark-submit with its own defaults",
-        "daily-100k": f"`daily` over {_MIDDLE:,} counters",
-        "by-hand": "a hand-written job over the same lines, which only groups each line once: `daily` costs "
-        f"{by_hand:.2f} times as much",
-        "daily-100k-x10": f"the same keys and intervals, ten times the records: {tenfold:.2f} times",
-        "daily": f"`daily --rollup` over a compacted day of {sizes.rows:,} counters",
-        "what-if": "`what-if` from that day's rollup",
-        "trend": "`trend` from that day's rollup",
-        "bare": f"{sizes.lines:,} lines of JSON by bare Spark: schema given, zstd",
-        "compact": f"the same lines by `compact`: {ratio:.2f} times the bare job",
-        QUESTION: "`docs/guide/reports.md`'s question for DuckDB, of the compacted day",
-    }
-    table = [
-        f"| {what} | {found[name].cpu_s:.1f} | {found[name].cpu_s / found['floor'].cpu_s:.1f} "
-        f"| {found[name].tasks or ''} | {found[name].peak_mib:.0f} |"
-        for name, what in said.items()
+
+    def row(name: str, what: str, yardstick: str = "") -> str:
+        figures = found[name]
+        times = f"{figures.cpu_s / found[yardstick].cpu_s:.2f}" if yardstick else ""
+        most = f"{_BOUNDS[name]}" if yardstick else ""
+        return f"| {what} | {figures.cpu_s:.1f} | {times} | {most} | {figures.peak_mib:.0f} |"
+
+    rows = [
+        row("floor", "a bare session that adds up a thousand rows"),
+        row(f"daily-{SMALL}", f"`daily` over {SMALL} lines, beside the bare session", "floor"),
     ]
+    for lines in SIZES:
+        rows.append(row(f"by-hand-{lines}", f"a hand-written job over {lines:,} lines"))
+        rows.append(row(f"daily-{lines}", f"`daily` over {lines:,} lines", f"by-hand-{lines}"))
+    rows.append(row("bare", f"{COPIED:,} lines to Parquet by a bare job: schema given, zstd"))
+    rows.append(row("compact", "the same by `daily --store`, before its reports", "bare"))
+    over = f"{DAYS} days of {_PRODUCERS:,} producers"
+    rows += [row(name, f"`{name}` over {over}, without Spark") for name in READERS]
     return "\n".join(
         [
             f"## {REPORTS_TITLE}",
@@ -106,20 +90,20 @@ def part(
             wrapped(
                 "`make bench-reports` writes this part; do not edit it. Measured "
                 f"{datetime.now(UTC):%Y-%m-%d} on {platform.machine()} with {os.cpu_count()} cores, "
-                f"{MASTER}. Each job runs in a process of its own. Its figures include the start of the "
-                "session, with the option that `reports.md` names for repeated runs. CPU seconds are "
-                "those of the JVM (all threads, with compilers and collectors) and of the driver. The next "
-                "column has them as a multiple of the floor: what Spark costs before it does anything. The "
-                f"size is the JVM's largest. The floor and four other jobs ran {_ROUNDS} times in turn; "
-                f"the table has the smallest figure of each. Load average {loads[0]:.1f} before the run, "
-                f"{loads[1]:.1f} after it. A loop that always does the same took {min(spins_s):.2f} to "
-                f"{max(spins_s):.2f} CPU seconds between the jobs: other programs on the host share caches "
-                "and cores, and that makes CPU seconds more expensive."
+                f"{MASTER}. Each job runs in a process of its own. CPU seconds are those of the driver and "
+                "of the JVM (all threads, with compilers and collectors), from the start of the session. The "
+                "hand-written job is the least that anybody would write: it reads each line once, and adds "
+                "up records by topic, client, verdict and reason. `daily` writes report and rollup. The size "
+                f"is the JVM's largest, without Spark that of Python. Small jobs and copies ran {_ROUNDS} "
+                "times in turn; the table has the smallest figure of each. Load average "
+                f"{loads[0]:.1f} before the run, {loads[1]:.1f} after it. A loop that always does the same "
+                f"took {min(spins_s):.2f} to {max(spins_s):.2f} CPU seconds between the jobs: other programs "
+                "on the host share caches and cores, and that makes CPU seconds more expensive."
             ),
             "",
-            "| job | CPU s | × floor | tasks | MiB |",
+            "| job | CPU s | × the row before | wanted, at most | MiB |",
             "| --- | --- | --- | --- | --- |",
-            *table,
+            *rows,
             "",
         ]
     )
@@ -128,39 +112,37 @@ def part(
 # --- the command -----------------------------------------------------------------------------------------
 
 
-def measure(place: Path, sizes: Sizes) -> tuple[dict[str, Figures], list[float]]:
+def measure(place: Path) -> tuple[dict[str, Figures], list[float]]:
     """Runs all jobs in sequence, with `spin_s` before each. A log exists only while it is needed."""
     found: dict[str, Figures] = {}
     spins_s: list[float] = []
 
-    def measured_beside(name: str) -> Figures:
-        spins_s.append(spin_s())
-        return measured(name, place)
+    def measured_beside(*names: str) -> None:
+        for name in names:
+            spins_s.append(spin_s())
+            figures = measured(name, place)
+            found[name] = min(figures, found.get(name, figures))
 
-    write_log(place / "2k", _SMALL, 25)
-    write_log(place / "large", sizes.lines, 25)
-    for name in ("bare", "compact"):
-        found[name] = measured_beside(name)
-    shutil.rmtree(place / "large")
-    write_log(place / "day", sizes.rows, 25)
-    measured("prepare", place)
-    shutil.rmtree(place / "day")
-    write_log(place / "100k", _MIDDLE, 25)
-    write_log(place / "100k-x10", _MIDDLE, 250)
-    for name in _IN_TURN * _ROUNDS:
-        figures = measured_beside(name)
-        found[name] = min(figures, found.get(name, figures))
-    found |= {name: measured_beside(name) for name in _ONCE}
+    write_log(place / "many", SIZES[0], _PRODUCERS)
+    measured("daily-many", place)
+    copy_days(place / "rollup" / "many")
+    measured_beside(*READERS)
+    write_log(place / str(SMALL), SMALL)
+    write_log(place / str(COPIED), COPIED)
+    measured_beside(*_IN_TURN * _ROUNDS)
+    for lines in SIZES:
+        if lines != COPIED:
+            write_log(place / str(lines), lines)
+        measured_beside(f"by-hand-{lines}", f"daily-{lines}")
+        shutil.rmtree(place / str(lines))
     return found, spins_s
 
 
 def main() -> int:
     """Writes the page and returns 0. Returns 2 if the disk has too little space."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reports", description=__doc__)
-    parser.add_argument("--lines", type=int, default=10_000_000, help="for compact (default 10 million)")
-    parser.add_argument("--rows", type=int, default=2_000_000, help="counters of the day (default 2 million)")
     parser.add_argument("--print", action="store_true", help="print the page's part instead of writing it")
-    parser.add_argument("--job", choices=(*JOBS, *READERS, SUBMITTED), help=argparse.SUPPRESS)
+    parser.add_argument("--job", choices=(*JOBS, *READERS), help=argparse.SUPPRESS)
     parser.add_argument(
         "--place", type=Path, default=Path(tempfile.gettempdir()), help="a folder with enough space"
     )
@@ -168,20 +150,18 @@ def main() -> int:
     if options.job:
         print(json.dumps(asdict(run_job(options.job, options.place))))
         return 0
-    sizes = Sizes(options.lines, options.rows)
-    if (free := shutil.disk_usage(options.place).free) < sizes.space_bytes:
+    if (free := shutil.disk_usage(options.place).free) < _SPACE_BYTES:
         print(
-            f"{options.place} has {free / _GIB:.1f} GiB free, {sizes.space_bytes / _GIB:.1f} GiB are needed: "
-            "name another folder by --place, or fewer lines by --lines and --rows.",
+            f"{options.place} has {free / _GIB:.1f} GiB free, {_SPACE_BYTES / _GIB:.1f} GiB are needed: "
+            "name another folder by --place.",
             file=sys.stderr,
         )
         return 2
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="tsproxy-bench-", dir=options.place) as made:
         os.environ["SPARK_LOCAL_DIRS"] = made  # for data that does not fit into memory
-        os.environ["JDK_JAVA_OPTIONS"] = later_compilation()
-        found, spins_s = measure(Path(made), sizes)
-    text = part(found, sizes, (load_before, os.getloadavg()[0]), spins_s)
+        found, spins_s = measure(Path(made))
+    text = part(found, (load_before, os.getloadavg()[0]), spins_s)
     if options.print:
         print(text)
     else:

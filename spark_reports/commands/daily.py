@@ -116,12 +116,10 @@ def _first(report: Report) -> str:
 
 
 def _make(options: argparse.Namespace, publication: Publication, first: date, last: date) -> Report:
-    # A log in the form of a table is usually large.
-    is_table = options.input_format == "parquet"
-    with spark_at_work(options, is_brief=not is_table, writes=publication.places) as spark:
+    with spark_at_work(options, writes=publication.places) as spark:
         from spark_reports.log.read import Source
 
-        source = Source(options.input, first, last, is_table=is_table)
+        source = Source(options.input, first, last, is_table=options.input_format == "parquet")
         report = daily_run.made(spark, publication.loaded(spark), source)
     if report is None:
         raise NothingToReportError(nothing_of(period_text(first, last), options.input))

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
     publication = Publication.of(options)
     publishing.require_pyarrow()
     lines = f"{options.store.rstrip('/')}/{_TABLE}"
-    with spark_at_work(options, is_brief=False, writes=[lines, *publication.places]) as spark:
+    with spark_at_work(options, writes=[lines, *publication.places]) as spark:
         from spark_reports.log.read import Source
         from spark_reports.log.store import Table
 

@@ -6,9 +6,14 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from glob import glob
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from spark_reports import arguments
 from spark_reports.exits import SparkUnavailableError, UsageError
+from spark_reports.log.inputs import of_day
+from spark_reports.log.period import days_between
 from spark_reports.report.files import local, require_writable
 from spark_reports.spark.session import settings, spark_session
 
@@ -53,17 +58,13 @@ _CHARS: Final = 300
 _NOT_THERE: Final = "[PATH_NOT_FOUND]"
 _GLOB: Final = re.compile(r"[*?\[{\\]")
 _MAX_CAUSES: Final = 4
+_UNPACKED: Final = {".gz": 12, ".zst": 15}
+"""How many times larger a packed log is when it is read, about."""
 
 
 @contextmanager
-def spark_at_work(
-    options: argparse.Namespace,
-    *,
-    is_brief: bool = True,
-    writes: Sequence[str] = (),
-) -> Iterator["SparkSession"]:
-    """A Spark session, with progress on a terminal unless the command is to be quiet. `spark_session`
-    explains `is_brief`.
+def spark_at_work(options: argparse.Namespace, *, writes: Sequence[str] = ()) -> Iterator["SparkSession"]:
+    """A Spark session for the input's size, with progress on a terminal unless the command is to be quiet.
 
     `writes`: the folders that will be written. Folders of this machine are tested before Spark starts.
 
@@ -74,7 +75,8 @@ def spark_at_work(
     for folder in writes:
         require_writable(folder)
     shows_progress = sys.stderr.isatty() and not options.quiet
-    with spark_session(options.master, is_brief=is_brief, shows_progress=shows_progress) as spark:
+    size = size_here(options)
+    with spark_session(options.master, size_bytes=size, shows_progress=shows_progress) as spark:
         from spark_reports.log.damaged_files import SKIPS
 
         skips = {SKIPS: "true"} if getattr(options, "skip_damaged_files", False) else {}
@@ -103,6 +105,20 @@ def _require_there(options: argparse.Namespace) -> None:
     for path in getattr(options, "input", ()):
         if not _GLOB.search(path) and (here := local(path)) is not None and not here.exists():
             raise UsageError(f"{path} does not exist")
+
+
+def size_here(options: argparse.Namespace) -> int | None:
+    """About how many bytes of JSON the log of the days has. None for a table, and for another file system."""
+    sizes: dict[Path, int] = {}
+    for path in options.input:
+        here = local(path)
+        if here is None or getattr(options, "input_format", "json") != "json":
+            return None
+        for day in days_between(*arguments.period_of(options)):
+            for found in map(Path, glob(of_day(str(here), day))):
+                files = found.rglob(f"decisions-{day:%Y%m%d}*") if found.is_dir() else [found]
+                sizes |= {file: file.stat().st_size for file in files}
+    return sum(size * _UNPACKED.get(file.suffix, 1) for file, size in sizes.items()) or None
 
 
 @contextmanager

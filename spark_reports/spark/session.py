@@ -40,8 +40,15 @@ _LOCAL_SETTINGS: Final[Mapping[str, str]] = MappingProxyType(
 _JVM_OPTIONS: Final = "-XX:+UseParallelGC"
 """This collector takes less CPU than Java's default. Its pauses do not matter here."""
 _BRIEF: Final = "-XX:TieredStopAtLevel=1"
-"""The option for many small queries that end in half a minute. It switches off Java's second compiler, which
-took half of all CPU time for a day of 40,000 lines. But for millions of lines, that compiler saves time."""
+"""The option for up to _BRIEF_BYTES. It switches off Java's second compiler, which took half of all CPU time
+for a day of 40,000 lines. But a million lines took half as much again without that compiler."""
+_BRIEF_BYTES: Final = 400_000_000
+_INTERPRETED: Final[Mapping[str, str]] = MappingProxyType(
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+)
+"""The settings for up to _INTERPRETED_BYTES. Else Spark writes a program for each query, and Java compiles
+it: a quarter of all CPU time for a day of 100 lines. 200,000 lines took twice as much without."""
+_INTERPRETED_BYTES: Final = 20_000_000
 _LONG: Final = "-XX:-DontCompileHugeMethods"
 """The option for millions of lines. Spark generates one method of 10 KB for a line of eighty columns. By
 default, Java never compiles such a method, and to interpret it takes 20 microseconds for each line."""
@@ -58,13 +65,13 @@ _TAIL_BYTES: Final = 2_000
 
 @contextmanager
 def spark_session(
-    master: str | None = None, *, is_brief: bool = True, shows_progress: bool = False
+    master: str | None = None, *, size_bytes: int | None = 0, shows_progress: bool = False
 ) -> Iterator["SparkSession"]:
     """A session in UTC. At the end, it is stopped if it was started here; else it has its own settings again.
 
-    `master` is a URL of Spark's; None means spark-submit's, else `local[*]`. `is_brief`: many queries on
-    little data. `shows_progress`: a session that is started here shows its stages on standard error, which is
-    a terminal. Raises SparkUnavailableError.
+    `master` is a URL of Spark's; None means spark-submit's, else `local[*]`. A session that is started here
+    is fitted to `size_bytes`, those of the log as JSON (None: not known, so perhaps large), and with
+    `shows_progress` shows its stages on standard error, which is a terminal. Raises SparkUnavailableError.
     """
     require_pyspark()
     require_no_connect(master)
@@ -78,9 +85,7 @@ def spark_session(
         builder = SparkSession.builder.appName("spark_reports")
         session = (builder.master(master) if master else builder).getOrCreate()
     else:
-        session = _start(
-            master or "local[*]", f"{_JVM_OPTIONS} {_BRIEF if is_brief else _LONG}", shows_progress
-        )
+        session = _start(master or "local[*]", size_bytes, shows_progress)
     try:
         with settings(session, _IN_UTC):
             yield session
@@ -129,7 +134,7 @@ def require_no_connect(master: str | None) -> None:
         raise SparkUnavailableError(_REFUSAL.format(named[0]))
 
 
-def _start(master: str, jvm_options: str, shows_progress: bool) -> "SparkSession":
+def _start(master: str, size_bytes: int | None, shows_progress: bool) -> "SparkSession":
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -138,11 +143,15 @@ def _start(master: str, jvm_options: str, shows_progress: bool) -> "SparkSession
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # `python3` may lack this package
     with resources.as_file(resources.files("spark_reports.spark") / "log4j2.properties") as log4j2:
         builder = SparkSession.builder.appName("spark_reports").master(master)
-        for name, value in _LOCAL_SETTINGS.items() if master.startswith("local") else ():
+        fitted = _LOCAL_SETTINGS if master.startswith("local") else {}
+        if size_bytes is not None and size_bytes <= _INTERPRETED_BYTES:
+            fitted = {**fitted, **_INTERPRETED}
+        for name, value in fitted.items():
             builder = builder.config(name, value)
+        compiled = _BRIEF if size_bytes is not None and size_bytes <= _BRIEF_BYTES else _LONG
         builder = builder.config("spark.ui.showConsoleProgress", str(shows_progress).lower()).config(
             "spark.driver.extraJavaOptions",
-            f"{jvm_options} -Dlog4j2.configurationFile={log4j2.as_uri()}",
+            f"{_JVM_OPTIONS} {compiled} -Dlog4j2.configurationFile={log4j2.as_uri()}",
         )
         with nullcontext() if shows_progress else _jvm_stderr_kept() as stderr:
             try:
