@@ -25,8 +25,8 @@ try:
 
     from spark_reports.report.day import FOLDER, Day, from_text
     from spark_reports.report.table_source import TableSource, as_text
-except ImportError:
-    raise UsageError("pyarrow is not installed: pip install pyarrow") from None
+except ImportError as error:  # also of a pyarrow that lacks a part of itself
+    raise UsageError(f"pyarrow cannot be loaded ({error}): pip install pyarrow") from None
 
 _TRIES: Final = 3
 _DAY: Final = "event_date"

@@ -78,10 +78,9 @@ def spark_session(
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if running is not None:
         session = running
-    elif submitted:
+    elif is_submitted():
         builder = SparkSession.builder.appName("spark_reports")
         session = (builder.master(master) if master else builder).getOrCreate()
     else:
@@ -92,6 +91,11 @@ def spark_session(
     finally:
         if running is None:
             session.stop()
+
+
+def is_submitted() -> bool:
+    """Whether spark-submit started this program."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 _IN_UTC: Final[Mapping[str, str]] = MappingProxyType({"spark.sql.session.timeZone": "UTC"})

@@ -48,6 +48,8 @@ sys.exit(main())
 _PROGRAM = f"""#!/bin/sh
 # Java cannot read control groups of both versions in one machine.
 export JDK_JAVA_OPTIONS=-XX:-UseContainerSupport
+# The unit hides the homes, where this Python's own library may lie; a Debian's is of another release.
+export LD_LIBRARY_PATH=/opt/tsproxy/python/lib
 PYTHONHOME=/opt/tsproxy/python PYTHONPATH=/opt/tsproxy/source:/opt/tsproxy/site \\
   /opt/tsproxy/python/bin/python{sys.version_info.major}.{sys.version_info.minor} /opt/tsproxy/main.py "$@" \\
   2>>/var/lib/tsproxy-reports/errors
