@@ -5,7 +5,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -109,16 +109,19 @@ def _require_there(options: argparse.Namespace) -> None:
 
 def size_here(options: argparse.Namespace) -> int | None:
     """About how many bytes of JSON the log of the days has. None for a table, and for another file system."""
-    sizes: dict[Path, int] = {}
-    for path in options.input:
-        here = local(path)
-        if here is None or getattr(options, "input_format", "json") != "json":
-            return None
-        for day in days_between(*arguments.period_of(options)):
-            for found in map(Path, glob(of_day(str(here), day))):
-                files = found.rglob(f"decisions-{day:%Y%m%d}*") if found.is_dir() else [found]
-                sizes |= {file: file.stat().st_size for file in files}
-    return sum(size * _UNPACKED.get(file.suffix, 1) for file, size in sizes.items()) or None
+    heres = [local(path) for path in options.input]
+    if not heres or None in heres or getattr(options, "input_format", "json") != "json":
+        return None
+    days = days_between(*arguments.period_of(options))
+    paths = {of_day(str(here), day) for here in heres for day in days}
+    places = {Path(found) for path in paths for found in glob(path)}
+    below = {file for place in places for file in place.rglob("decisions-*")}
+    names = tuple(f"decisions-{day:%Y%m%d}" for day in days)
+    total = 0
+    for file in places | {file for file in below if file.name.startswith(names)}:
+        with suppress(OSError):  # a proxy renames its open file
+            total += file.stat().st_size * _UNPACKED.get(file.suffix, 1) if file.is_file() else 0
+    return total or None
 
 
 @contextmanager
