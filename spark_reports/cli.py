@@ -33,7 +33,7 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
         "corrupt_rate",
         **dict.fromkeys(("trend --master", "what-if --master", "gate --master"), "it runs without Spark"),
         "compact": "daily --store DIR writes the table, DIR/lines",
-        "render": "daily and report write each form: --format html,json,prom",
+        "render": "daily and report write each form (--format)",
         "daily --index": "--store DIR writes DIR/reports/index.html",
         "report --index": "it links to the index.html in the folder above --output",
         "daily --link-template": _OWN_LINKS,

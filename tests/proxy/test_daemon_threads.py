@@ -27,7 +27,7 @@ from tsproxy.proxy.dead_letters.sender import DeadLetters
 sender = DeadLetters(config_of(SMALLEST), None, Privacy(), Clock(), lambda: False)
 threads = sender._thread
 """
-BUSY = """
+NEVER_ENDS = """
 import threading
 begun = threading.Event()
 
@@ -35,7 +35,8 @@ def never_ends():
     begun.set()
     while True:
         pass
-
+"""
+BUSY = f"""{NEVER_ENDS}
 threads.submit(never_ends)
 begun.wait()
 """
@@ -58,16 +59,9 @@ begun.wait()
 judges.stop()
 assert not judges.join(0.1)
 """
-LOOP = """
-import threading
+LOOP = f"""{NEVER_ENDS}
 from asyncio import create_task, to_thread
 from tsproxy.proxy.loop import LoopName, run
-begun = threading.Event()
-
-def never_ends():
-    begun.set()
-    while True:
-        pass
 
 async def main():
     reading = create_task(to_thread(never_ends))

@@ -47,7 +47,7 @@ def test_a_gate_that_trips_is_exit_code_3_and_the_report_is_there(spark, version
     assert report["log"]["state"] == "complete_in_part"
 
 
-def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, capsys):
+def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, capsys, monkeypatch):
     """One of Hadoop's own file systems without a server: it shows other folders under its own names. In a
     notebook, the session is afterwards as it was, and the user's own writes replace what they replaced."""
     hadoop = spark.sparkContext._jsc.hadoopConfiguration()
@@ -86,6 +86,11 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     assert [row["team"] for row in report["owners"]["teams"]] == ["Pay", None]
     assert not any("viewfs" in path.name for path in Path.cwd().iterdir())
     assert main(["what-if", "--rollup", str(tmp_path / "kept" / "rollup"), "--date", "2026-11-20"]) == 0
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")  # as under spark-submit, whose session knows the place
+    gate = ["gate", "viewfs://far/kept/reports/2026-11-20", "--fail-on"]
+    assert [main([*gate, f"rejected_records>{bound}"]) for bound in (0, 10**9)] == [3, 0]
+    assert main(["gate", "viewfs://far/kept/reports/2026-11-19", "--fail-on", "incomplete>0"]) == 2
+    assert "2026-11-19/report.json does not exist" in capsys.readouterr().err
 
 
 def test_an_error_within_a_task_is_one_sentence_and_none_of_sparks_advice(spark, tmp_path, capfd):
