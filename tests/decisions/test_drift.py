@@ -1,6 +1,5 @@
 """`drift-v1` is published: its edges may never change, and every bound people set is exact."""
 
-import itertools
 from hashlib import sha256
 
 import pytest
@@ -23,18 +22,8 @@ def test_the_edges_are_the_published_ones():
     assert digest == "b330b3cb36cf06e9b9763a007694f33c39a55fc58f2a848180c944421e3a2c24"
 
 
-def test_edges_ascend_from_one_millisecond_to_the_largest_int64():
-    assert list(EDGES) == sorted(set(EDGES))
-    assert (EDGES[0], EDGES[-1]) == (1, LONG_MAX)
-
-
 def test_every_human_threshold_is_an_edge():
     assert set(THRESHOLDS_MS) <= set(EDGES)
-
-
-def test_between_one_second_and_400_days_neighbours_are_at_most_a_quarter_octave_apart():
-    pairs = [(low, high) for low, high in itertools.pairwise(EDGES) if 1000 <= low < 400 * 86_400_000]
-    assert max(high / low for low, high in pairs) < 1.190
 
 
 @given(any_drift)

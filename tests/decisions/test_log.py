@@ -87,11 +87,6 @@ def test_a_rejected_batch_is_one_decision_with_who_where_and_why():
     assert {name: line.get(name) for name in expected} == expected
 
 
-def test_what_is_null_is_not_written(log):
-    lines = log.book(Totals.of(rejected())) + log.stop(NOON_MS)
-    assert all(value is not None for line in lines for value in line.values())
-
-
 @pytest.mark.parametrize("verdict", [VerdictName.ACCEPTED, VerdictName.UNCONFIRMED])
 def test_a_batch_that_was_not_rejected_is_counted_only(log, verdict):
     assert decisions_of(log, outcome(verdict)) == []

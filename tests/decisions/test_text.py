@@ -43,20 +43,6 @@ def test_two_long_names_that_differ_at_their_end_stay_two_names():
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a\nb", r"a\nb"),
-        ("\x1b[31m", r"\x1b[31m"),
-        ("\udcff", r"\udcff"),
-        ("abc\u202ecba", r"abc\u202ecba"),
-        ("\u0000", r"\x00"),
-    ],
-)
-def test_control_characters_show_as_what_they_are(text, shown):
-    assert bounded(text) == shown
-
-
-@pytest.mark.parametrize(
     ("time_ms", "text"),
     [
         (1_795_176_000_086, "2026-11-20T12:00:00.086Z"),

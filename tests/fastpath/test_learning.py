@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fastpath.conversations import BoundedOdd, RejectsOdd
+from tests.fastpath.test_filters import Filters
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, view_of
 from tests.session.messages import produce
 from tests.wire.batches import GZIP, NONE, batch, wrap
@@ -21,11 +22,9 @@ from tsproxy.model.policy import Choice, Match, Mode, OnViolation, Policy, Rule,
 from tsproxy.model.verdict import Accept, TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.fast_path import fast_path_bounds
-from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.fast_path import _read_compressed
 from tsproxy.session.policies import Policies
 from tsproxy.session.produce.judge_partitions import judge_all
-from tsproxy.session.requests import RELAYED
 from tsproxy.wire import k00_produce
 from tsproxy.wire.headers import read_request_header
 
@@ -80,10 +79,9 @@ def is_forwarded(asked, policies):
         return False
     table = fastpath.Table(APP, None, 1_000, partial(_read_compressed, SessionLimits()))
     table.add("t", policy.limits, span.before_max_ms, span.after_max_ms)
-    in_flight = fastpath.InFlight(lambda forwarded: forwarded)
-    requests = fastpath.RequestFilter(in_flight, RELAYED, 100_000, 1_000, DecompressionBudget)
-    requests.table = table
-    return requests.forward_buffered(asked, 0, 1, NOW_MS, DecompressionBudget()) == len(asked)
+    filters = Filters()
+    filters.requests.table = table
+    return filters.passes(asked) == len(asked)
 
 
 def judged(asked, policies):

@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 
+from tests.fastpath.test_filters import PEER_APP, Filters
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, id_of, view_of
 from tests.session.messages import HEARTBEAT, produce, request
 from tests.wire.batches import GZIP, batch
@@ -16,9 +17,7 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason
 from tsproxy.policy import timestamps
-from tsproxy.session.budget import DecompressionBudget
 from tsproxy.session.effects import SendToClient
-from tsproxy.session.requests import RELAYED
 
 AHEAD_MS, OLD_MS = NOW_MS + 2 * HOUR_MS, NOW_MS - 2 * DAY_MS
 AHEAD = batch([AHEAD_MS] * 3)
@@ -43,14 +42,13 @@ TOO_FAR_AHEAD = Rejection(
 )
 
 
-class Rejecting:
+class Rejecting(Filters):
     """Rejects batches of topic t that are too far ahead."""
 
     def __init__(self, throttle=None, **changes):
-        self.in_flight = fastpath.InFlight(lambda forwarded: forwarded)
-        peer, names_ids = replace(PEER, client_id="app"), changes.get("topic_id") is not None
-        self.table = fastpath.Table(peer, None, 1000, None, throttle, names_ids)
-        self.requests = fastpath.RequestFilter(self.in_flight, RELAYED, 100_000, 1_000, DecompressionBudget)
+        super().__init__()
+        names_ids = changes.get("topic_id") is not None
+        self.table = fastpath.Table(PEER_APP, None, 1000, None, throttle, names_ids)
         self.requests.table, self.requests.is_open, self.requests.most_in_flight = self.table, True, 1000
         self.rejecter = fastpath.Rejecter(self.requests)
         self.table.repeat(replace(TOO_FAR_AHEAD, **changes))

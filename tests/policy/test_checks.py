@@ -8,16 +8,7 @@ from hypothesis import strategies as st
 
 from tests.policy.test_fast_path import AHEAD
 from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged
-from tests.session.conversation import (
-    PEER,
-    Conversation,
-    booked,
-    client,
-    forwarded,
-    returned,
-    to_client,
-)
-from tests.session.messages import accepted, produce, produced
+from tests.session.conversation import PEER
 from tests.wire.batches import batch
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import LONG_MIN, ErrorCode, TimestampType
@@ -88,21 +79,6 @@ def test_a_new_row_takes_its_topics_off_the_fast_path():
 def test_bare_messages_are_read_one_by_one_where_special_timestamps_are_rejected(name):
     assert rejected_by_none(KNOWN, NOW_MS) is not None
     assert rejected_by_none(replace(KNOWN, **{name: Choice.REJECT}), NOW_MS) is None
-
-
-@pytest.mark.usefixtures("new_row")
-def test_a_session_with_native_code_rejects_by_a_new_row_however_much_it_forwarded_before():
-    conversation = Conversation(uses_fast_path=True)
-    for number in (1, 2, 3):
-        asked = produce({"t": {0: batch([NOW_MS])}}, correlation_id=number)
-        said = produced({"t": {0: accepted()}}, correlation_id=number)
-        conversation = conversation >> forwarded(asked)
-        conversation = conversation >> returned(said) << booked("accepted")
-    for number in (4, 5, 6):
-        asked = produce({"t": {0: batch([ODD])}}, correlation_id=number)
-        said = produced({"t": {0: {"error_code": ErrorCode.INVALID_TIMESTAMP}}}, correlation_id=number)
-        conversation = conversation >> client(asked) << to_client(said) << booked("rejected")
-    assert conversation
 
 
 @pytest.mark.usefixtures("new_row")

@@ -91,10 +91,6 @@ def test_missing_keys_alone_are_invalid_records_and_the_first_three_stand_in_the
     assert len(found.record_errors) == 4
 
 
-def test_missing_keys_with_good_times_are_the_brokers_to_reject():
-    assert verdict(batch([GOOD_MS], key=None), COMPACTED) == ACCEPT
-
-
 # -- Attribute bits that no producer may set --------------------------------------------------------
 
 BIT_3_TEXT = (
@@ -460,11 +456,6 @@ def test_a_usual_rejection_makes_no_object_of_a_record():
     found = verdict(batch([NOW_MS, NOW_MS * 1000, NOW_MS * 1000]))
     assert isinstance(found.violations, OutOfRange)
     assert [violation.batch_index for violation in found.violations[:9]] == [1, 2]
-
-
-def test_keys_are_looked_at_where_they_must_be_there():
-    found = verdict(batch([NOW_MS * 1000] * 2, key=None), replace(LIMITS, is_compacted=True))
-    assert "without key" in found.violations[0].message
 
 
 # -- The facts that are counted of a partition's records ----------------------------------------------

@@ -11,7 +11,6 @@ from tests.policy.verdicts import DAY_MS, HOUR_MS, NOW_MS
 from tsproxy.model.kafka import LONG_MAX, TimestampType
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import (
-    CANDIDATE,
     DEFAULT_CANDIDATE,
     FAR_BEHIND_MS,
     INTERNAL_TOPICS,
@@ -341,10 +340,6 @@ def test_a_waiver_is_for_nobody_else():
     assert resolved(Policy(waivers=(WAIVER,)), peer=other).waiver is None
 
 
-def test_the_names_of_what_is_ours_differ():
-    assert len({TOPIC_LIMITS, CANDIDATE, INTERNAL_TOPICS}) == 3
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_of_a_rule_is_one_of_the_policy_for_a_topic(name):
     value = object()
@@ -367,24 +362,11 @@ def test_the_defaults_give_each_setting_that_the_rule_leaves_out_and_no_other(na
         assert getattr(found, name) is getattr(expected, name)
 
 
-ADAPTIVE = RuleSettings(inspect_compressed=Inspect.ADAPTIVE)
-
-
-@pytest.mark.parametrize(
-    ("settings", "defaults", "inspected"),
-    [
-        (ADAPTIVE, NOTHING, Inspect.ADAPTIVE),
-        (NOTHING, ADAPTIVE, Inspect.ADAPTIVE),
-        (RuleSettings(inspect_compressed=Inspect.ALL), ADAPTIVE, Inspect.ALL),
-    ],
-)
-@pytest.mark.parametrize("kind", TimestampType)
-def test_the_rule_says_which_compressed_batches_are_read_then_the_defaults(
-    settings, defaults, inspected, kind
-):
-    policy = Policy(rules=(rule(settings=settings),), defaults=defaults)
-    known = replace(KNOWN, timestamp_type=kind)
-    assert resolved(policy, known=known).inspect_compressed is inspected
+@pytest.mark.parametrize("name", ["dead_letters", "extended_timestamps", "inspect_compressed"])
+def test_where_brokers_write_their_own_times_these_settings_hold_nevertheless(name):
+    settings, stamped = RuleSettings(**{name: object()}), TopicLimits(TimestampType.LOG_APPEND_TIME)
+    for policy in (Policy(rules=(rule(settings=settings),)), Policy(defaults=settings)):
+        assert getattr(resolved(policy, known=stamped), name) is getattr(settings, name)
 
 
 LOOSER, STRICTER = TimeLimit(10 * DAY_MS), TimeLimit(1)

@@ -33,9 +33,10 @@ def judged(
 
 
 def judged_by(view, *records, version=9, acks=-1, transactional_id=None, topic="t"):
-    """The verdict on each of `records` (bytes or None): one request, which names t-3 as often."""
+    """The verdict on each of `records` (bytes or None): one request, whose first partition is t-3."""
     partitions = tuple(
-        PartitionProduceData(3, None if data is None else memoryview(data)) for data in records
+        PartitionProduceData(number, None if data is None else memoryview(data))
+        for number, data in enumerate(records, start=3)
     )
     request = ProduceRequest(transactional_id, acks, 1000, (TopicProduceData(topic, partitions),))
     return judge_all(RequestHeader(0, version, 1, None, 0), request, view, NOW_MS)

@@ -14,6 +14,7 @@ from isal import isal_zlib
 
 from rigs.differential.message_sets import Message, write_message
 from tests.fastpath.conversations import RejectsOdd
+from tests.policy.verdicts import judged_by
 from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS
 from tests.session.messages import produce
 from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL_HEADER, ZSTD, batch, raw_snappy, record
@@ -21,7 +22,7 @@ from tests.wire.blobs import gzip_of_empty_blocks
 from tests.wire.gzip_calls import noted
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.policy import NO_POLICY, Match, Mode, Policy, Rule, RuleSettings
+from tsproxy.model.policy import Match, Mode, Policy, Rule, RuleSettings
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.records import Fault, RecordFacts
 from tsproxy.model.verdict import Accept, TopicLimits
@@ -37,7 +38,7 @@ from tsproxy.session.job import (
 )
 from tsproxy.session.policies import of_anybody
 from tsproxy.session.produce import bare_messages, cost
-from tsproxy.session.produce.judge_partitions import judge_all, judge_steps
+from tsproxy.session.produce.judge_partitions import judge_steps
 from tsproxy.wire import codecs, k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.record_batch import SHELLS
@@ -55,8 +56,8 @@ def request_of(*records):
 
 
 def judged(*records, limits=LIMITS, **bounds):
-    view = View(topics={"t": limits}, limits=SessionLimits(**bounds), policy=NO_POLICY)
-    return [one.verdict for one in judge_all(HEADER, request_of(*records), view, NOW_MS)]
+    view = View(topics={"t": limits}, limits=SessionLimits(**bounds))
+    return [one.verdict for one in judged_by(view, *records)]
 
 
 def of(count, codec=ZSTD, size=0, at_ms=NOW_MS):
@@ -83,12 +84,6 @@ def test_batches_beyond_the_bytes_of_one_request_are_rejected_by_name(codec):
     verdicts = judged(one, one, one, one, of(1, 0), decompressed_request=2500)
     assert passed(verdicts) == [True, True, False, False, True], "an uncompressed batch unfolds to nothing"
     assert "limits.decompressed_request" in verdicts[2].error_message
-
-
-def test_a_batch_beyond_its_own_bound_is_told_of_that():
-    verdicts = judged(of(5), of(1), records_per_batch=4, records_per_request=100)
-    assert passed(verdicts) == [False, True]
-    assert "limits.records_per_batch" in verdicts[0].error_message
 
 
 def test_a_request_whose_times_are_not_limited_goes_on_as_a_batch_beyond_its_bound_does():
@@ -248,8 +243,8 @@ def test_odd_messages_are_looked_at_within_the_budget_and_all_are_counted(kind, 
     batch_at = record_set.batch_at
     monkeypatch.setattr(record_set, "batch_at", lambda *at: looks.append(1) or batch_at(*at))
     budget = SessionLimits(records_per_request=100 * AN_ODD_BATCH)
-    view = View(topics={"t": limits}, limits=budget, policy=NO_POLICY)
-    [one] = judge_all(replace(HEADER, api_version=2), request_of(OLD_SETS[kind]), view, NOW_MS)
+    view = View(topics={"t": limits}, limits=budget)
+    [one] = judged_by(view, OLD_SETS[kind], version=2)
 
     assert len(looks) < 220
     assert one.batch.records == 3_000
@@ -281,8 +276,7 @@ def test_bare_messages_that_only_python_can_judge_are_not_rejected_for_their_num
     settings = RuleSettings(custom_rules=(CustomRule("odd", RejectsOdd()),))
     policy = Policy(rules=(Rule("own", Match(), settings),))
     view = View(topics={"t": LIMITS}, limits=limits, policy=policy)
-    request = request_of(old_message() * 2_000)
-    [one] = judge_all(replace(HEADER, api_version=2), request, view, NOW_MS)
+    [one] = judged_by(view, old_message() * 2_000, version=2)
 
     assert isinstance(one.verdict, Accept)
     assert one.batch.records == 2_000

@@ -8,17 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer import FetchResponse
 
-from tests.session.conversation import (
-    NOW_MS,
-    PEER,
-    Conversation,
-    Session,
-    broker,
-    closed,
-    forwarded,
-    relayed,
-    view_of,
-)
+from tests.session.conversation import NOW_MS, PEER, Conversation, Session, broker, closed, forwarded, view_of
 from tests.session.messages import FETCH, HEARTBEAT, METADATA, SHARE_FETCH, answer, produce, produced, request
 from tests.wire.batches import batch, unsigned
 from tests.wire.fetched import (
@@ -131,16 +121,6 @@ def test_fields_of_the_answer_are_blanked_wherever_it_is_cut(fast, api_key, tail
         way = Way(fast).asks(asked_of(api_key), request(HEARTBEAT, correlation_id=2))
         way.says(whole[:at], whole[at:], answer(HEARTBEAT, correlation_id=2))
         assert way.sent == expected + answer(HEARTBEAT, correlation_id=2)
-
-
-@each_way
-@each_of(TAILS, SHARE_TAILS)
-def test_nothing_of_them_is_seen_before_they_are_whole_and_nothing_after(fast, api_key, tail):
-    whole, way = told(tail, api_key=api_key), Way(fast).asks(asked_of(api_key))
-    for at in range(len(whole) - 1):
-        way.says(whole[at : at + 1])
-    assert way.sent == whole[: len(whole) - len(tail)]
-    assert way.says(whole[-1:]).sent == told(blanked(tail, api_key), api_key=api_key)
 
 
 @each_version
@@ -261,12 +241,6 @@ def test_what_is_held_of_the_end_counts():
     session.client_bytes(request(FETCH, 18), NOW_MS)
     session.broker_bytes(told(NODES)[:-1], NOW_MS)
     assert session.held_bytes == len(NODES) - 1 + session._state.slots.held_bytes
-
-
-def test_below_16_nothing_is_read():
-    for version in (4, 12, 15):
-        asked, said = request(FETCH, version), answer(FETCH, version, b"\xff" * 40)
-        assert Conversation() >> relayed(asked, said)
 
 
 def test_metadata_behind_it_is_read():

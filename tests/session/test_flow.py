@@ -16,7 +16,6 @@ from tests.session.conversation import (
     closed,
     forwarded,
     paused,
-    relayed,
     resumed,
     returned,
     to_broker,
@@ -28,7 +27,6 @@ from tests.session.messages import (
     API_VERSIONS,
     FETCH,
     HEARTBEAT,
-    accepted,
     answer,
     out_of_range,
     produce,
@@ -72,36 +70,6 @@ def test_an_answer_that_waits_is_held_memory_until_its_turn_comes():
     assert session.held_bytes == 0
 
 
-def test_local_answers_in_a_row_leave_together_when_their_turn_comes():
-    first = produce({"t": {0: GOOD}}, correlation_id=1)
-    rejected = [produce({"t": {0: BAD}}, correlation_id=i) for i in (2, 3)]
-    own = produced({"t": {0: accepted()}}, correlation_id=1)
-    ours = [produced({"t": {0: REJECTED}}, correlation_id=i) for i in (2, 3)]
-    assert (
-        Conversation()
-        >> client(first, *rejected)
-        << to_broker(first)
-        << booked("rejected")
-        << booked("rejected")
-        >> broker(own)
-        << to_client(own, *ours)
-        << booked("accepted")
-    )
-
-
-def test_a_local_answer_never_cuts_into_an_answer_that_streams():
-    first, second = request(FETCH, 4), produce({"t": {0: BAD}}, correlation_id=2)
-    fetched = answer(FETCH, 4, bytes(100))
-    assert (
-        Conversation()
-        >> relayed(first, fetched[:50])
-        >> client(second)
-        << booked("rejected")
-        >> broker(fetched[50:])
-        << to_client(fetched[50:], produced({"t": {0: REJECTED}}, correlation_id=2))
-    )
-
-
 # -- Streaming and holding --------------------------------------------------------------------------
 
 
@@ -134,40 +102,6 @@ BEATS = [request(HEARTBEAT, correlation_id=i) for i in range(4)]
 TOLD = [answer(HEARTBEAT, correlation_id=i) for i in range(4)]
 
 
-def test_no_request_is_taken_above_the_limit_in_flight():
-    assert (
-        Conversation(view_of(in_flight_requests=2))
-        >> client(*BEATS)
-        << to_broker(BEATS[0], BEATS[1])
-        << paused
-        >> broker(TOLD[0])
-        << to_broker(BEATS[2])
-        << to_client(TOLD[0])
-        >> broker(TOLD[1], TOLD[2])
-        << to_broker(BEATS[3])
-        << to_client(TOLD[1], TOLD[2])
-        << resumed
-        >> returned(TOLD[3])
-    )
-
-
-def test_bytes_that_come_in_spite_of_the_pause_wait_their_turn():
-    assert (
-        Conversation(view_of(in_flight_requests=1))
-        >> forwarded(BEATS[0])
-        << paused
-        >> client(BEATS[1], BEATS[2])
-        >> broker(TOLD[0])
-        << to_broker(BEATS[1])
-        << to_client(TOLD[0])
-        >> broker(TOLD[1])
-        << to_broker(BEATS[2])
-        << to_client(TOLD[1])
-        >> returned(TOLD[2])
-        << resumed
-    )
-
-
 def test_a_local_answer_counts_as_in_flight_while_it_waits():
     first, second = request(HEARTBEAT), produce({"t": {0: BAD}}, correlation_id=2)
     assert (
@@ -177,14 +111,6 @@ def test_a_local_answer_counts_as_in_flight_while_it_waits():
         << booked("rejected")
         << paused
     )
-
-
-def test_a_request_without_answer_is_not_in_flight():
-    asked = [produce({"t": {0: GOOD}}, acks=0, correlation_id=i) for i in range(3)]
-    conversation = Conversation(view_of(in_flight_requests=1)) >> forwarded(*asked)
-    for i in range(3):
-        conversation = conversation << booked("unconfirmed", correlation_id=i)
-    assert conversation
 
 
 def test_a_session_knows_how_many_answers_it_owes():

@@ -126,12 +126,6 @@ def test_pauses_and_resumptions_take_turns(client, schedule, most):
 
 
 @given(dialogues, pieces)
-def test_a_close_comes_last_and_once(client, schedule):
-    kinds = [type(effect) for effect in held(stream(client), schedule).effects]
-    assert CloseSession not in kinds[:-1]
-
-
-@given(dialogues, pieces)
 def test_what_is_judged_apart_leaves_the_same_bytes_and_outcomes(client, schedule):
     at_once = held(stream(client), schedule)
     with pytest.MonkeyPatch.context() as patch:

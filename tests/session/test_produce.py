@@ -7,7 +7,6 @@ import pytest
 
 from tests.fastpath.test_filters import Filters
 from tests.session.conversation import (
-    DAY_MS,
     HOUR_MS,
     LIMITS,
     NOW_MS,
@@ -152,17 +151,6 @@ def test_a_rejected_request_never_reaches_the_broker(version, acks):
     )
 
 
-def test_every_culprit_is_named_in_the_order_of_the_batch():
-    times = [AHEAD_MS, NOW_MS, AHEAD_MS + 5, -1, NOW_MS - 2 * DAY_MS]
-    errors = [out_of_range(times[i], i) for i in (0, 2, 4)]
-    assert (
-        Conversation()
-        >> client(produce({"t": {0: batch(times)}}))
-        << to_client(produced({"t": {0: rejected(*errors)}}))
-        << booked("rejected", bad_records=3, culprits=tuple(Culprit(i, times[i]) for i in (0, 2, 4)))
-    )
-
-
 def test_a_culprit_without_a_timestamp_is_named_and_has_no_part_in_their_range():
     conversation = Conversation(view_by("r", no_timestamp=Choice.REJECT))
     effects = conversation.session.client_bytes(produce({"t": {0: batch([-1, AHEAD_MS])}}), NOW_MS)
@@ -228,21 +216,6 @@ def test_limits_that_become_known_hold_from_the_next_request_on():
 
 
 # -- The broker's own verdict -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("uses_fast_path", [False, True])
-def test_what_the_broker_says_of_each_partition_is_booked_alike_whoever_let_it_pass(uses_fast_path):
-    """The fast path knows a topic from the second request on."""
-    asked = produce({"t": {0: GOOD, 1: GOOD}})
-    said = produced({"t": {0: accepted(), 1: {"error_code": 6}}})
-    conversation = Conversation(uses_fast_path=uses_fast_path)
-    for _ in range(2):
-        assert (
-            conversation
-            >> relayed(asked, said)
-            << booked("accepted", partition=0, reason=None)
-            << booked("broker_rejected", partition=1, reason=Reason.OTHER)
-        )
 
 
 REJECTIONS = {

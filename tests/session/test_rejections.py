@@ -212,15 +212,6 @@ def test_an_answer_that_must_be_read_whole_and_cannot_be_closes_the_session(data
     assert conversation >> broker(data) << closed(CloseReason.BAD_ANSWER)
 
 
-def test_a_damaged_request_that_a_thread_reads_closes_the_connection():
-    """Nobody has read it on the event loop: it has too many partitions for that."""
-    whole = produce({"t": dict.fromkeys(range(1_000), None)})
-    session = Session(PEER, view_of())
-    (judge, *_) = session.client_bytes(frame(whole[4:-500]), NOW_MS)
-    (_, end) = session.judged(judge.job(), NOW_MS)
-    assert end.reason is CloseReason.BAD_FRAME
-
-
 # -- Versions that the broker does not take -----------------------------------------------------------
 
 
@@ -281,12 +272,6 @@ def test_a_client_that_does_not_ask_is_closed_where_no_broker_takes_its_version(
         << noted("client_rejected")
         << closed(CloseReason.UNSUPPORTED_REQUEST)
     )
-
-
-def test_while_nothing_is_known_a_request_is_judged_in_any_version():
-    for version in (2, 12):
-        session = Session(PEER, view_of(), uses_fast_path=True)
-        assert not closes(session.client_bytes(produce({"t": {0: GOOD}}, version=version), NOW_MS))
 
 
 def test_an_answer_that_offers_nothing_but_another_try_says_nothing_of_produce():

@@ -133,12 +133,6 @@ def test_a_batch_whose_records_cannot_be_read_has_no_repair():
     assert repaired_times(replace(context, reader=replace(context.reader, records=records))) is None
 
 
-def test_what_is_innocent_goes_on_as_it_came():
-    found = judged(batch([NOW_MS, -1]), on_violation=REPAIR)
-
-    assert (found.verdict, found.rewritten) == (Accept(), None)
-
-
 @pytest.mark.parametrize("mode", [Mode.AUDIT, Mode.OFF])
 def test_nothing_is_written_anew_where_a_rule_only_looks(mode):
     assert judged(batch([US]), mode=mode, on_violation=REPAIR, keep_both_times=True).rewritten is None

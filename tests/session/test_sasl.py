@@ -191,21 +191,12 @@ def test_a_challenge_is_no_acceptance(mechanism, told):
     assert rejects(logged_in((mechanism, [(b"n,,n=alice,r=fyko", told)])), produce({"t": {0: BAD}}))
 
 
-def test_a_rejected_peer_is_not_accepted():
-    step = authenticate(b"\x00alice\x00wrong"), authenticated(error_code=REJECTED)
-    assert rejects(shook("PLAIN").in_step(*step, failed(), resumed), produce({"t": {0: BAD}}))
-
-
 def test_a_rejected_handshake_v0_takes_no_raw_tokens():
     conversation = Conversation(locked()).in_step(handshake("NONE", 0), shaken(33, 0), UNSUPPORTED, resumed)
     assert conversation.in_step(handshake("PLAIN"), shaken(), resumed)
 
 
 # -- After acceptance -------------------------------------------------------------------------------
-
-
-def test_where_the_broker_needs_no_sasl_everybody_is_accepted():
-    assert Conversation(view_of()) >> forwarded(request(HEARTBEAT))
 
 
 def test_a_peer_may_authenticate_again_between_its_requests():

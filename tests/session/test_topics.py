@@ -65,14 +65,12 @@ from tsproxy.session.budget import Request
 from tsproxy.session.effects import CloseReason, Count, Emit, SendToBroker, SessionCounter, TopicWanted
 from tsproxy.session.events import ViewChanged
 from tsproxy.session.topic_names import (
-    ADDRESSES,
     GIVEN_UP_IDS,
     MAX_WAITED_FOR,
     NAME_WAIT_MS,
     SETTLE_MS,
     IdsGivenUp,
     NamesOnly,
-    TopicsGivenUp,
 )
 
 WANTED = topic_wanted(id_of("new"))
@@ -379,13 +377,6 @@ def test_the_wait_ends_when_the_id_turns_out_to_be_denied():
     )
 
 
-def test_the_addresses_that_use_names_only_are_bounded():
-    names_only = NamesOnly()
-    for number in range(ADDRESSES.most + 10):
-        names_only.add(f"2001:db8:{number:x}::1")
-    assert len(names_only) == ADDRESSES.most
-
-
 # -- Limits that are not known yet --------------------------------------------------------------------
 
 
@@ -506,12 +497,6 @@ def test_a_request_for_many_topics_asks_for_a_few():
     frame = produce({f"invented-{number}": {0: GOOD} for number in range(2 * MAX_WAITED_FOR)})
     effects = Session(PEER, VIEW).client_bytes(frame, NOW_MS)
     assert len([each for each in effects if hasattr(each, "topic")]) == MAX_WAITED_FOR
-
-
-def test_a_session_remembers_a_few_topics_without_limits():
-    given_up = TopicsGivenUp()
-    given_up.add(f"invented-{number}" for number in range(10 * MAX_WAITED_FOR))
-    assert len(given_up) == MAX_WAITED_FOR
 
 
 def test_a_held_request_is_released_when_the_session_ends():

@@ -3,17 +3,13 @@
 import pytest
 
 from rigs.differential.lines import now_ms
-from tests.policy.verdicts import LIMITS
+from tests.policy.verdicts import LIMITS, NOW_MS, judged_by
 from tests.verdicts.rows import HOUR, v2
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.verdict import Reject
 from tsproxy.model.view import View
-from tsproxy.session.produce.judge_partitions import judge_all
-from tsproxy.wire.headers import RequestHeader
 
 BIT_4 = 0x10
-NOW_MS = 1_767_225_600_000
 MAPPING, TIME = ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.INVALID_TIMESTAMP
 
 
@@ -42,9 +38,8 @@ SEVERAL = {
 
 def verdicts(records: list[bytes], transactional_id: str | None = "t") -> list[ErrorCode | None]:
     """The core's: the code of each partition, None where it goes on."""
-    sent = tuple(PartitionProduceData(at, memoryview(data)) for at, data in enumerate(records))
-    request = ProduceRequest(transactional_id, -1, 0, (TopicProduceData("t", sent),))
-    judged = judge_all(RequestHeader(0, 11, 0, "test", 0), request, View(topics={"t": LIMITS}), NOW_MS)
+    view = View(topics={"t": LIMITS})
+    judged = judged_by(view, *records, version=11, transactional_id=transactional_id)
     return [one.verdict.error_code if isinstance(one.verdict, Reject) else None for one in judged]
 
 

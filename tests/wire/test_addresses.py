@@ -6,18 +6,10 @@ The oracle is kio, generated from Kafka's own schemas. `test_golden.py` has byte
 from contextlib import suppress
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.entities import (
-    addresses_in,
-    each_response,
-    encode,
-    entities,
-    read,
-    with_addresses,
-    written,
-)
+from tests.wire.entities import addresses_in, each_response, encode, entities, read, with_addresses, written
 from tests.wire.strategies import a_few
 from tsproxy.model.kafka import ApiKey
 from tsproxy.model.view import Endpoint
@@ -109,26 +101,3 @@ def test_an_address_without_a_node_is_rejected():
     body = bytes.fromhex("000f ffffffff 0002 6231 00002384")
     with pytest.raises(DecodeError, match="without a node id"):
         rewrite(ApiKey.FIND_COORDINATOR, 0, Reader(body), proxy_of)
-
-
-class UnknownNodeError(Exception):
-    pass
-
-
-@each_message
-@a_few
-@given(data=st.data())
-def test_a_node_that_the_map_rejects_ends_the_walk(api_key, version, cls, data):
-    """No body comes out with some addresses mapped and one not."""
-    entity = without_nowhere(data.draw(entities(cls)))
-    nodes = [node_id for node_id, _, _ in addresses_in(entity) if node_id != NO_NODE]
-    assume(nodes)
-    rejected = data.draw(st.sampled_from(nodes))
-
-    def map_all_but_one(node_id, host, port):
-        if node_id == rejected:
-            raise UnknownNodeError
-        return proxy_of(node_id, host, port)
-
-    with pytest.raises(UnknownNodeError):
-        rewrite(api_key, version, Reader(written(entity)), map_all_but_one)

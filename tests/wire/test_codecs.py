@@ -55,13 +55,6 @@ def test_there_is_never_more_than_the_budget(codec, content, budget):
 
 
 @each_codec
-@given(data=st.binary(max_size=200))
-def test_whatever_comes_is_output_or_one_of_three_errors(codec, data):
-    with suppress(CodecError, BudgetError, WindowError):
-        assert len(plain(codec, data)) <= MIB
-
-
-@each_codec
 @given(at=st.integers(0, 10_000), value=st.integers(0, 255))
 def test_a_damaged_stream_is_output_or_one_of_three_errors(codec, at, value):
     data = bytearray(COMPRESS[codec](PLAIN))

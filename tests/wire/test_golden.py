@@ -225,22 +225,6 @@ def test_a_batch_is_read_whatever_its_codec(codec, data):
     assert [*map(list, columns)] == [[TIME_MS, TIME_MS + 5], [0, 1], [1, -1], [1, 1]]
 
 
-@each_batch
-def test_a_batch_cut_short_is_no_batch(codec, data):
-    """As brokers see it: what is not there whole is not there."""
-    for cut in range(len(data)):
-        assert scan(memoryview(data)[:cut], most=2) == RecordSet(is_null=False, batches=())
-
-
-@each_batch
-def test_a_changed_byte_behind_the_checksum_is_found(codec, data):
-    for at in range(21, len(data)):
-        changed = bytearray(data)
-        changed[at] ^= 0x40
-        (found,) = scan(memoryview(changed), most=2).batches
-        assert not crc_is_valid(found)
-
-
 def test_the_batches_of_these_tests_are_as_kafka_writes_them():
     records = [record(0, 0, b"k", b"v"), record(5, 1, None, b"w")]
     assert batch(records=records, base_timestamp=TIME_MS, max_timestamp=TIME_MS + 5) == BATCHES["none"]

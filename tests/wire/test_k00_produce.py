@@ -225,11 +225,6 @@ def test_a_text_of_the_longest_size_goes_on_whole(sign):
     assert [each.error_message for each in topic.partitions] == [longest]
 
 
-def test_other_tags_stay_behind_the_node_endpoints():
-    body = b"\x01" + bytes(4) + b"\x03" + b"\x00\x01\x01" + b"\x05\x01a" + b"\x07\x01b"
-    assert write_response(10, read_response(10, body)) == body
-
-
 @pytest.mark.parametrize("count", [22, 23, 30])
 def test_more_errors_than_are_kept_go_on_to_the_byte_where_each_has_tags(count):
     """The fast reader reads no error with tags."""

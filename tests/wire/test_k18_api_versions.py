@@ -89,19 +89,6 @@ def test_another_error_comes_in_the_form_that_was_asked_for(version):
     assert narrow_response(version, body) == body
 
 
-def test_a_broker_that_is_not_the_one_that_the_client_believes_says_so():
-    """KIP-1242: REBOOTSTRAP_REQUIRED (129) and no offers, in the form that was asked for."""
-    body = b"\x00\x81" + b"\x01" + b"\x00\x00\x00\x00" + b"\x00"
-    assert narrow_response(5, body) == body
-
-
-def test_produce_keeps_the_minimum_of_0_that_old_librdkafka_needs():
-    """KAFKA-18659: compressed produce fails there unless 0 is in the range."""
-    body = bytes.fromhex("0000 00000001 0000 0000 000d")
-    assert narrow_response(0, body) == body
-    assert narrow_response(0, body, 12) == bytes.fromhex("0000 00000001 0000 0000 000c")
-
-
 @pytest.mark.parametrize(
     ("version", "body", "software"),
     [

@@ -62,12 +62,6 @@ def test_values_that_name_brokers_become_null_and_all_else_stays(version: int) -
     assert {c.value for r in told_now.results for c in r.configs} == {"1000", None}
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_an_answer_without_addresses_stays_as_it_is(version: int) -> None:
-    body = written(response(version, {"retention.ms": "1", "cleanup.policy": "delete"}))
-    assert mask_addresses(version, Reader(body)) == body
-
-
 def test_version_0_has_is_default_where_later_ones_have_the_source() -> None:
     """KIP-226. 3.9 brokers speak it; the independent library does not."""
     head = bytes(4) + b"\0\0\0\1" + b"\0\0" + b"\xff\xff" + b"\4" + b"\0\1" + b"1" + b"\0\0\0\1"

@@ -12,19 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.wire.batches import (
-    CODECS,
-    SNAPPY,
-    batch,
-    raw_snappy,
-    record,
-    varint,
-    wrap,
-    xerial,
-)
+from tests.wire.batches import CODECS, SNAPPY, batch, raw_snappy, record, varint, wrap, xerial
 from tests.wire.one_batch import NOW_MS, each_codec, only_batch, records_of
 from tests.wire.strategies import a_few, integers
-from tsproxy.model.kafka import LONG_MAX, LONG_MIN
+from tsproxy.model.kafka import LONG_MIN
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.view import SessionLimits
 from tsproxy.wire.record_batch import SHELLS, crc_is_valid, find_outside, read_records, read_small
@@ -96,25 +87,6 @@ def test_batches_of_other_clients_are_read(builder, codec, rows):
 
 
 # -- Longs at their edges ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("base", "delta", "timestamp_ms"),
-    [
-        (0, LONG_MAX, LONG_MAX),
-        (0, LONG_MIN, LONG_MIN),
-        (LONG_MAX, 1, LONG_MIN),
-        (LONG_MIN, -1, LONG_MAX),
-        (LONG_MAX, LONG_MAX, -2),
-        (LONG_MIN, LONG_MIN, 0),
-        (-1, 0, -1),
-        (NOW_MS, -NOW_MS - 1, -1),
-    ],
-)
-@each_codec
-def test_a_timestamp_is_base_and_delta_in_java_longs(codec, base, delta, timestamp_ms):
-    found = records_of(batch(codec=codec, records=[record(delta)], base_timestamp=base))
-    assert list(found.timestamps_ms) == [timestamp_ms]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from tests.wire.schemas import (
 )
 from tsproxy.testing.jars import fetch_kafka_jars
 from tsproxy.wire.addresses import LAYOUTS, Kind
-from tsproxy.wire.apis import APIS, NEVER
+from tsproxy.wire.apis import APIS
 from tsproxy.wire.k01_k78_fetch import layout_of
 from tsproxy.wire.readers.streamed import NO_TAIL, STEPS, Number, Step
 
@@ -164,13 +164,6 @@ def test_the_walk_over_answers_that_stream_is_their_schema_up_to_the_nodes(api_k
 
 def holds_address(fields):
     return any(kind is Kind.HOST or holds_address(inside) for _, kind, inside in fields)
-
-
-def test_versions_are_read_as_schemas_write_them():
-    assert Versions.of("1+") == Versions(1, NEVER)
-    assert Versions.of("1-3") == Versions(1, 3)
-    assert Versions.of("2") == Versions(2, 2)
-    assert Versions.of("none") == Versions(NEVER, NEVER)
 
 
 # -- What a release has, and what is new in it ------------------------------------------------------

@@ -5,18 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rigs.differential.message_sets import Message, wrapper, write_message, write_messages
+from tests.policy.verdicts import judged_by
 from tests.session.conversation import DAY_MS, HOUR_MS, NOW_MS
 from tests.wire.readers import reference
 from tests.wire.readers.byte_strings import longs
 from tsproxy.model.kafka import LONG_MAX, NO_TIMESTAMP, Codec
-from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import View
 from tsproxy.session.produce import bare_messages
-from tsproxy.session.produce.judge_partitions import judge_all
 from tsproxy.wire import readers
-from tsproxy.wire.headers import RequestHeader
 from tsproxy.wire.readers import ANY, Bounds, MessageRun
 
 times = st.sampled_from([NOW_MS, NOW_MS - 1, NOW_MS - 2 * DAY_MS, NOW_MS + 2 * HOUR_MS, -1, -2, 0]) | longs
@@ -90,10 +88,7 @@ some_limits = st.sampled_from(
 
 def judged(data, limits, version):
     view = View(topics={} if limits is None else {"t": limits})
-    request = ProduceRequest(
-        None, -1, 1000, (TopicProduceData("t", (PartitionProduceData(0, memoryview(data)),)),)
-    )
-    (found,) = judge_all(RequestHeader(0, version, 1, None, 0), request, view, NOW_MS)
+    (found,) = judged_by(view, data, version=version)
     return found.verdict, found.batch, found.has_header_mismatch, found.would
 
 
