@@ -1,4 +1,4 @@
-"""A certificate's subject is spelled as Java spells it, since Kafka's principals are."""
+"""Certificates are read, or are an error of the peer's. The spelling of subjects: `test_x509_names.py`."""
 
 import contextlib
 import re
@@ -10,7 +10,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509 import NameAttribute, RelativeDistinguishedName
 from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,73 +23,16 @@ from tsproxy.wire.primitives import DecodeError
 START, END = datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC), datetime(2055, 6, 7, 8, 9, 10, tzinfo=UTC)
 
 
-def signed(*parts, until=END):
-    """A certificate for a name of these parts: attributes, or sets of them."""
+def signed(until=END):
+    """A real certificate of CN=x."""
     key = ec.generate_private_key(ec.SECP256R1())
-    sets = [
-        part if isinstance(part, RelativeDistinguishedName) else RelativeDistinguishedName([part])
-        for part in parts
-    ]
-    name = x509.Name(sets)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "x")])
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
     builder = builder.serial_number(7).not_valid_before(START).not_valid_after(until)
     return builder.sign(key, SHA256()).public_bytes(Encoding.DER)
 
 
-CN, O, OU, C = (  # noqa: E741  # X.500's own letters
-    NameOID.COMMON_NAME,
-    NameOID.ORGANIZATION_NAME,
-    NameOID.ORGANIZATIONAL_UNIT_NAME,
-    NameOID.COUNTRY_NAME,
-)
-
-# The names that `X500Principal.getName()` of OpenJDK 17 gives for the same certificates.
-JAVA = [
-    (
-        [
-            NameAttribute(C, "DE"),
-            NameAttribute(NameOID.STATE_OR_PROVINCE_NAME, "Hesse"),
-            NameAttribute(O, "Ex, Inc. + Co"),
-            NameAttribute(OU, 'a"b\\c<d>;#e=f'),
-            NameAttribute(CN, "kafka client"),
-        ],
-        'CN=kafka client,OU=a\\"b\\\\c\\<d\\>\\;\\#e\\=f,O=Ex\\, Inc. \\+ Co,ST=Hesse,C=DE',
-    ),
-    ([NameAttribute(CN, " lead and trail ")], "CN=\\ lead and trail\\ "),
-    (
-        [NameAttribute(CN, "Zoë ☃"), NameAttribute(NameOID.EMAIL_ADDRESS, "a@b.c")],
-        "1.2.840.113549.1.9.1=#16056140622e63,CN=Zoë ☃",
-    ),
-    (
-        [
-            NameAttribute(NameOID.DOMAIN_COMPONENT, "org"),
-            NameAttribute(NameOID.DOMAIN_COMPONENT, "example"),
-            NameAttribute(NameOID.USER_ID, "u1"),
-            NameAttribute(NameOID.SERIAL_NUMBER, "77"),
-            NameAttribute(NameOID.TITLE, "Dr"),
-            NameAttribute(NameOID.STREET_ADDRESS, "st 1"),
-            NameAttribute(NameOID.LOCALITY_NAME, "X"),
-            NameAttribute(NameOID.POSTAL_CODE, "1"),
-        ],
-        "2.5.4.17=#0c0131,L=X,STREET=st 1,2.5.4.12=#0c024472,2.5.4.5=#13023737,UID=u1,DC=example,DC=org",
-    ),
-    ([NameAttribute(CN, "#hash first")], "CN=\\#hash first"),
-    ([NameAttribute(CN, "a'b(c)/d:e?f*g_h@i~")], "CN=a'b(c)/d:e?f*g_h@i~"),
-    (
-        [
-            RelativeDistinguishedName([NameAttribute(CN, "multi"), NameAttribute(NameOID.USER_ID, "zz")]),
-            NameAttribute(O, "o"),
-        ],
-        "O=o,CN=multi+UID=zz",
-    ),
-    ([], ""),
-]
-
-
-@pytest.mark.parametrize(("parts", "said"), JAVA, ids=[said[:30] for _, said in JAVA])
-def test_a_subject_is_told_in_javas_words(parts, said):
-    assert read_certificate(signed(*parts)).subject == said
-
+WHOLE = signed()
 
 # An attribute's value, and its spellings by OpenJDK 25.0.3 and 17.0.15, if they are two.
 VALUES = [
@@ -128,7 +70,8 @@ def test_both_spellings_of_a_time_are_read():
     """RFC 5280: UTCTime up to 2049, GeneralizedTime from 2050 on."""
     early = datetime(2049, 12, 31, 23, 59, 59, tzinfo=UTC)
     for until in (early, END):
-        found = read_certificate(signed(NameAttribute(CN, "x"), until=until))
+        found = read_certificate(signed(until))
+        assert found.subject == "CN=x"
         assert (found.not_before_s, found.not_after_s) == (START.timestamp(), until.timestamp())
 
 
@@ -140,10 +83,9 @@ def test_a_pem_file_is_read_with_what_stands_between_its_certificates(certificat
 
 
 def test_a_certificate_that_is_cut_anywhere_is_an_error_of_the_peers():
-    whole = signed(NameAttribute(CN, "x"))
-    for end in range(len(whole)):
+    for end in range(len(WHOLE)):
         with pytest.raises(DecodeError):
-            read_certificate(whole[:end])
+            read_certificate(WHOLE[:end])
 
 
 @given(st.data())
@@ -159,6 +101,3 @@ def test_whatever_comes_is_a_certificate_or_an_error_of_the_peers(data):
 def test_garbage_is_an_error_of_the_peers(garbage):
     with contextlib.suppress(DecodeError):
         read_certificate(garbage)
-
-
-WHOLE = signed(NameAttribute(C, "DE"), NameAttribute(CN, "somebody"))

@@ -35,6 +35,7 @@ TEXTS = [
     "\rx\r",
     "#a",
     'a"b\\c<d>;e=f,g+h',
+    "a'b(c)/d:e?f*g_h@i~",
     "Zoë",
     "☃",
     "😀",
