@@ -111,7 +111,6 @@ def test_what_is_advised_is_always_taken(text):
 
 
 WRITTEN_OTHERWISE = {
-    "upstream: { bootstrap_servers: ['PLAINTEXT://kafka-1:9092'] }": "write kafka-1:9092",
     "upstream: { bootstrap_servers: ['kafka-1: 9092'] }": "write kafka-1:9092",
     "upstream: { bootstrap_servers: ['kаfka-1:9092'] }": "it holds U+0430 (CYRILLIC SMALL LETTER A)",
     "admin: { bind: ':9464' }": "write 0.0.0.0:9464",
@@ -196,14 +195,3 @@ def test_a_few_lines_of_aliases_that_stand_for_a_billion_values_are_rejected():
 def test_a_dollar_that_is_doubled_hides_no_variable_behind_it():
     config = config_of(SMALLEST + "decisions: { directory: '/$${a/${B}' }\n", {"B": "c"})
     assert str(config.decisions.directory) == "/${a/c"
-
-
-def test_two_listeners_at_one_place_are_told_once_and_the_admin_port_with_its_line():
-    problems = problems_of(
-        SMALLEST + "  - { name: b, bind: 127.0.0.1:9192 }\nadmin: { bind: 127.0.0.1:9200 }\n"
-    )
-    assert [problem.partition(": takes")[0] for problem in problems] == [
-        "tsproxy.yaml:4: listeners[1].bind",
-        "tsproxy.yaml:5: admin.bind",
-        "tsproxy.yaml:5: admin.bind",
-    ]

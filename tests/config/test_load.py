@@ -7,7 +7,6 @@ import pytest
 from tests.config.files import SMALLEST, config_of
 from tsproxy.config import load, put_setting
 from tsproxy.config.document import parse_yaml
-from tsproxy.config.kinds import HIDDEN, SECRET
 from tsproxy.config.settings import BrokerPorts, ClientAuth, ConnectionLimits, SaslMechanism, Secret
 from tsproxy.config.tree import KEYS
 from tsproxy.model.addresses import Address
@@ -87,12 +86,6 @@ def test_a_secret_shows_itself_to_nobody():
     assert "hunter2" not in f"{secret} {secret!r} {[secret]}"
 
 
-def test_brokers_may_be_written_as_one_text_with_commas():
-    config = config_of("upstream: { bootstrap_servers: 'a:1, b:2' }\nlisteners: [{ bind: '127.0.0.1:1' }]\n")
-
-    assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
-
-
 def test_an_empty_tls_section_means_tls_with_the_systems_authorities():
     config = config_of(SMALLEST.replace("}", ", tls: {} }"))
 
@@ -154,7 +147,3 @@ def test_a_default_is_written_as_a_text_that_reads_the_same(key):
     value = key.kind.parse(key.default)
 
     assert key.kind.parse(str(key.kind.write(value))) == value
-
-
-def test_a_secret_is_never_written():
-    assert SECRET.write(SECRET.parse("hunter2")) == HIDDEN
