@@ -35,11 +35,16 @@ WAITING = 77
 
 
 def file_for(kafka, folder, listeners="{ bind: '127.0.0.1:0' }", more=""):
-    """A configuration file for a proxy before these brokers."""
-    file = folder / "tsproxy.yaml"
+    """A configuration file for a proxy before these brokers. One that is there is replaced."""
     upstream = f"upstream: {{ bootstrap_servers: [{kafka.bootstrap_servers}] }}"
-    file.write_text(f"{upstream}\nlisteners: [{listeners}]\n{more}")
-    return file
+    return put(folder / "tsproxy.yaml", f"{upstream}\nlisteners: [{listeners}]\n{more}")
+
+
+def put(file, text):
+    """As a careful writer does: the new file is whole before it has the name."""
+    beside = file.with_suffix(".new")
+    beside.write_text(text)
+    return beside.rename(file)
 
 
 async def page(address, path):

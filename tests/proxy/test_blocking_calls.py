@@ -8,15 +8,15 @@ import re
 import shutil
 import time
 from collections import Counter
-from dataclasses import replace as replaced
+from dataclasses import replace
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.kit.client import connect
-from tests.proxy.running import EITHER, events, page
-from tests.proxy.test_reload import HOST, HOUR_MS, hang_up, replace
+from tests.proxy.running import EITHER, HOST, events, page, put
+from tests.proxy.test_reload import HOUR_MS, hang_up
 from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, request
 from tsproxy.testing.proxy import RunningProxy
@@ -65,7 +65,7 @@ async def test_the_loop_makes_no_call_that_may_wait(kafka_440, topic, certificat
         await until(lambda: calls.exists() and calls.stat().st_size > 0)
         try:
             await used(proxy, topic)
-            replace(file, text_of(kafka_440, files, "log: { level: debug }\n"))
+            put(file, text_of(kafka_440, files, "log: { level: debug }\n"))
             hang_up(proxy)
             await until(lambda: "config_reloaded" in events(proxy))
             os.utime(files.certificate)
@@ -111,12 +111,12 @@ async def test_a_file_of_the_configuration_that_stands_still_keeps_only_the_relo
     file, files = tmp_path / "tsproxy.yaml", certificates.issue("localhost")
     pipe = tmp_path / "cert.pem"
     shutil.copy(files.certificate, pipe)
-    text = text_of(kafka_440, replaced(files, certificate=pipe))
+    text = text_of(kafka_440, replace(files, certificate=pipe))
     file.write_text(text)
     async with RunningProxy(config=file, arguments=arguments) as proxy:
         pipe.unlink()
         os.mkfifo(pipe)
-        replace(file, text + "log: { level: debug }\n")
+        put(file, text + "log: { level: debug }\n")
         hang_up(proxy)
         await asyncio.sleep(2)
         for number in range(20):

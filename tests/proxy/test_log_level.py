@@ -8,7 +8,7 @@ import sys
 
 from tests.kit.client import connect
 from tests.proxy.running import EITHER, HOST, events, file_for, one_process
-from tests.proxy.test_reload import reloads, replace, text_of
+from tests.proxy.test_reload import reloads
 from tests.proxy.world import PATIENCE_S, until
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
@@ -19,7 +19,7 @@ async def test_a_reload_changes_what_is_told_of_connections(kafka_440, tmp_path,
     file = file_for(kafka_440, tmp_path)
     async with RunningProxy(config=file, decisions=tmp_path / "log", arguments=arguments) as proxy:
         (await connect(proxy.bootstrap_servers)).close()
-        replace(file, text_of(kafka_440, "log: { level: debug }\n"))
+        file_for(kafka_440, tmp_path, more="log: { level: debug }\n")
         await until(lambda: "config_reloaded" in events(proxy))
         async with await connect(proxy.bootstrap_servers) as client:
             port = client.port
@@ -29,7 +29,7 @@ async def test_a_reload_changes_what_is_told_of_connections(kafka_440, tmp_path,
         assert (came["level"], came["client"], came["client_port"]) == ("debug", HOST, port)
         assert left["client_port"] == port
 
-        replace(file, text_of(kafka_440, "log: { level: error }\n"))
+        file_for(kafka_440, tmp_path, more="log: { level: error }\n")
 
         async def is_taken():
             return await reloads(proxy, "taken") == 2

@@ -11,7 +11,6 @@ from tests.documents.tables import rows_of
 from tests.kit.tasks import beside
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import file_for, one_process, page, pids, series, until_page
-from tests.proxy.test_reload import replace, text_of
 from tests.proxy.world import until
 from tsproxy.proxy.metrics.catalogue import ALL, TOPIC_RECORDS
 from tsproxy.proxy.metrics.stopwatch import LoopLag, Tasks
@@ -70,11 +69,11 @@ async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
         assert first['tsproxy_rule_hits_total{mode="enforce",rule="idle"}'] == 0
         assert not any(each.startswith(ENDED) for each in first)
 
-        replace(file, text_of(kafka_440, "polcy: { mode: audit }\n"))
+        file_for(kafka_440, tmp_path, more="polcy: { mode: audit }\n")
         await until_page(proxy, "/metrics", 200, f"\n{name} 0.0\n")
         assert (await series(proxy))[taken] == first[taken]
 
-        replace(file, text_of(kafka_440, "policy: { mode: audit }\n"))
+        file_for(kafka_440, tmp_path, more="policy: { mode: audit }\n")
         await until_page(proxy, "/metrics", 200, f"\n{name} 1.0\n")
         last = await series(proxy)
         assert last[taken] > first[taken]
@@ -84,7 +83,7 @@ async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
         assert hashes(last) != hashes(first)
         await until_page(proxy, "/readyz?verbose", 200, "set policy.mode from enforce to audit")
 
-        replace(file, text_of(kafka_440, enforce))
+        file_for(kafka_440, tmp_path, more=enforce)
         await until_page(proxy, "/metrics", 200, *hashes(first))
         assert "from enforce" not in (await page(proxy.admin_address, "/readyz?verbose"))[1]
         assert last["tsproxy_event_loop_lag_seconds_count"] > 0

@@ -16,25 +16,9 @@ from tsproxy.clock import Clock
 from tsproxy.proxy.reload.reloader import sha256_of
 from tsproxy.testing.proxy import RunningProxy
 
-HOST = "127.0.0.1"
 HOUR_MS = 3_600_000
 ENFORCE = "policy: { limits_from: config, defaults: { message.timestamp.after.max.ms: 10s } }\n"
 LOOSE = "policy: { limits_from: config, defaults: { message.timestamp.after.max.ms: 7d } }\n"
-
-
-def text_of(kafka, policy):
-    return (
-        f'upstream: {{ bootstrap_servers: ["{kafka.bootstrap_servers}"] }}\n'
-        f'listeners: [{{ bind: "{HOST}:0" }}]\n'
-        f"{policy}"
-    )
-
-
-def replace(file, text):
-    """As a careful writer does: the new file is whole before it has the name."""
-    beside = file.with_suffix(".new")
-    beside.write_text(text)
-    beside.rename(file)
 
 
 def hang_up(proxy):
@@ -60,7 +44,7 @@ async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
     ):
         for _ in range(3):
             await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + HOUR_MS)
-        replace(file, text_of(kafka_391, ENFORCE))
+        file_for(kafka_391, tmp_path, more=ENFORCE)
         trigger(proxy)
         await until(lambda: "config_reloaded" in events(proxy))
 
@@ -83,7 +67,7 @@ async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391,
         RunningProxy(config=file) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
     ):
-        file.write_text(text_of(kafka_391, "policy: { mode: never }\nlimitz: { idle: 1 }\n"))
+        file_for(kafka_391, tmp_path, more="policy: { mode: never }\nlimitz: { idle: 1 }\n")
         hang_up(proxy)
         await until(lambda: "config_not_reloaded" in events(proxy))
 
@@ -97,7 +81,7 @@ async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391,
         assert await reloads(proxy, "rejected") == 1
         assert await page(proxy.admin_address, "/readyz") == (200, "ready\n")
 
-        file.write_text(text_of(kafka_391, "policy: { mode: off }\n"))
+        file.write_text(file.read_text().replace("never }\nlimitz: { idle: 1 }", "off }"))  # in its place
         await until(lambda: "config_reloaded" in events(proxy))
         await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + HOUR_MS)
 
@@ -105,7 +89,7 @@ async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391,
 async def test_what_needs_a_restart_is_said_by_key_and_the_rest_is_taken(kafka_391, tmp_path):
     file = file_for(kafka_391, tmp_path, more=ENFORCE)
     async with RunningProxy(config=file) as proxy:
-        file.write_text(text_of(kafka_391, LOOSE) + "workers: 2\ndecisions: { directory: elsewhere }\n")
+        file_for(kafka_391, tmp_path, more=LOOSE + "workers: 2\ndecisions: { directory: elsewhere }\n")
         hang_up(proxy)
         await until(lambda: "config_needs_restart" in events(proxy))
 
@@ -157,7 +141,7 @@ async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(
     file = file_for(kafka_391, tmp_path, more=LOOSE)
     async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as before:
         assert await codes(before, topic) == {0}
-        file.write_text(text_of(kafka_391, ENFORCE))
+        file_for(kafka_391, tmp_path, more=ENFORCE)
         for pid in (proxy.pid, *pids(proxy).values()):  # as a service manager may that signals all
             os.kill(pid, signal.SIGHUP)
         await until(lambda: "config_reloaded" in events(proxy))
@@ -177,7 +161,7 @@ async def test_a_wrong_file_leaves_all_workers_as_they_were(kafka_391, topic, tm
     await kafka_391.create_topic(topic)
     file = file_for(kafka_391, tmp_path, more=ENFORCE)
     async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as clients:
-        file.write_text(text_of(kafka_391, LOOSE) + "x: y\n")
+        file_for(kafka_391, tmp_path, more=LOOSE + "x: y\n")
         hang_up(proxy)
         await until(lambda: "config_not_reloaded" in events(proxy))
 
@@ -193,7 +177,7 @@ async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafk
         hanging = pids(proxy)[1]
         os.kill(hanging, signal.SIGSTOP)
         try:
-            file.write_text(text_of(kafka_391, LOOSE))
+            file_for(kafka_391, tmp_path, more=LOOSE)
             hang_up(proxy)  # at once: the worker is killed when it has hung for 12 s
             await until(lambda: "config_not_reloaded" in events(proxy))
             told = next(line for line in proxy.log if line["event"] == "config_not_reloaded")
