@@ -68,66 +68,56 @@ def said(findings, grade):
 # -- Topics ------------------------------------------------------------------------------------------
 
 
-def test_a_topic_that_takes_any_age_is_a_warning():
-    [found] = [
-        each
-        for each in topics.examine(listening(""), described({"orders": {}, "week": {BEFORE: "604800000"}}))
-        if each.grade is Grade.WARNING
-    ]
+ANY_AGE, NO_LIMIT = (f"{name} is unlimited in 1 of 1 topic (orders)" for name in (BEFORE, AFTER))
+HOUR = {DIFFERENCE: str(HOUR_MS)}
+WEEK = {BEFORE: "604800000"}
+BY_BROKERS = described({"queue": WEEK}, KAFKA_3 | HOUR)
+SET_THERE = replace(BY_BROKERS, topics=[replace(BY_BROKERS.topics[0], defaults=frozenset())])
+WIDE_AND_TIGHT = (
+    "policy:\n  rules:\n"
+    f"    - {{ name: wide, match: {{ topics: [orders] }}, {AFTER}: 1d }}\n"
+    f"    - {{ name: tight, match: {{ topics: [orders] }}, {AFTER}: 1m }}\n"
+)
+TOPICS = {
+    "a topic that takes any age": (
+        described({"orders": {}, "week": WEEK}),
+        "",
+        [f"{BEFORE} is unlimited in 1 of 2 topics (orders)"],
+    ),
+    "the default of Kafka 3": (described({"orders": {}}, KAFKA_3), "", [ANY_AGE, NO_LIMIT]),
+    "the default of Kafka 4": (described({"orders": {}}), "", [ANY_AGE]),
+    "a limit that goes with Kafka 4, set by a topic": (
+        described({"queue": HOUR | WEEK | {AFTER: "5"}}, KAFKA_3),
+        "",
+        [f"{DIFFERENCE} limits 1 topic (queue): Kafka 4 does not know it"],
+    ),
+    "the same by default": (BY_BROKERS, "", []),
+    "the same, set by a broker": (SET_THERE, "", [f"{DIFFERENCE} limits 1 topic (queue)"]),
+    "brokers replace the timestamps": (described({"clicks": {TYPE: "LogAppendTime"}}), "", []),
+    "brokers with other defaults": (
+        described({"orders": {}}, KAFKA_4, other=KAFKA_3),
+        "",
+        [
+            ANY_AGE,
+            NO_LIMIT,
+            f"brokers have different defaults of {AFTER} (node 1: 1h, node 2: unlimited) for 1 topic",
+        ],
+    ),
+    "a rule that allows more than a topic, and one that allows less": (
+        described({"orders": {}}),
+        WIDE_AND_TIGHT,
+        [ANY_AGE, "rule wide allows more (after: 1d) than 1 topic (orders 1h)"],
+    ),
+}
+"""Topics, a part of the configuration, and the beginnings of all warnings."""
 
-    assert found.text.startswith(f"{BEFORE} is unlimited in 1 of 2 topics (orders)")
 
-
-def test_the_default_of_kafka_3_is_a_warning_and_that_of_kafka_4_is_not():
-    three = [*topics.examine(listening(""), described({"orders": {}}, KAFKA_3))]
-    four = [*topics.examine(listening(""), described({"orders": {}}, KAFKA_4))]
-
-    assert any(
-        f"{AFTER} is unlimited in 1 of 1 topic (orders)" in text for text in said(three, Grade.WARNING)
+@pytest.mark.parametrize(("found", "text", "warnings"), TOPICS.values(), ids=TOPICS)
+def test_limits_that_let_too_much_pass_are_warnings(found, text, warnings):
+    texts = said(topics.examine(listening(text), found), Grade.WARNING)
+    assert [told.startswith(begin) for told, begin in zip(texts, warnings, strict=True)] == [True] * len(
+        texts
     )
-    assert not any(f"{AFTER} is unlimited" in text for text in said(four, Grade.WARNING))
-
-
-def test_a_limit_that_goes_with_kafka_4_is_a_warning_where_somebody_has_set_it():
-    hour = {DIFFERENCE: str(HOUR_MS)}
-    found = [*topics.examine(listening(""), described({"queue": hour, "orders": {}}, KAFKA_3))]
-    [text] = [text for text in said(found, Grade.WARNING) if text.startswith(DIFFERENCE)]
-    assert text.startswith(f"{DIFFERENCE} limits 1 topic (queue): Kafka 4 does not know it")
-    by_brokers = described({"queue": {}}, KAFKA_3 | hour)
-    assert not any(
-        DIFFERENCE in text for text in said([*topics.examine(listening(""), by_brokers)], Grade.WARNING)
-    )
-    set_there = replace(by_brokers, topics=[replace(by_brokers.topics[0], defaults=frozenset())])
-    assert any(
-        text.startswith(DIFFERENCE)
-        for text in said([*topics.examine(listening(""), set_there)], Grade.WARNING)
-    )
-
-
-def test_no_limit_is_missed_where_brokers_replace_the_timestamps():
-    found = [*topics.examine(listening(""), described({"clicks": {TYPE: "LogAppendTime"}}))]
-
-    assert [each.grade for each in found] == [Grade.OK]
-    assert "1 topic with LogAppendTime (clicks)" in found[0].text
-
-
-def test_brokers_with_other_defaults_are_a_warning_that_names_them():
-    found = [*topics.examine(listening(""), described({"orders": {}}, KAFKA_4, other=KAFKA_3))]
-
-    [text] = [text for text in said(found, Grade.WARNING) if "different defaults" in text]
-    assert f"of {AFTER} (node 1: 1h, node 2: unlimited) for 1 topic (orders)" in text
-
-
-def test_a_rule_that_allows_more_than_a_topic_is_a_warning_and_one_that_allows_less_is_not():
-    policy = (
-        "policy:\n  rules:\n"
-        f"    - {{ name: wide, match: {{ topics: [orders] }}, {AFTER}: 1d }}\n"
-        f"    - {{ name: tight, match: {{ topics: [orders] }}, {AFTER}: 1m }}\n"
-    )
-    found = [*topics.examine(listening(policy), described({"orders": {}}))]
-
-    [text] = [text for text in said(found, Grade.WARNING) if text.startswith("rule ")]
-    assert text.startswith("rule wide allows more (after: 1d) than 1 topic (orders 1h)")
 
 
 @pytest.mark.parametrize(
