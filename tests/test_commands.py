@@ -64,11 +64,3 @@ def test_an_option_of_another_name_is_answered_with_the_one_that_was_meant(words
 
     assert result.returncode == 2
     assert says in result.stderr
-
-
-@pytest.mark.parametrize("words", [[], ["--help"], ["--version"], ["check", "--help"]])
-def test_other_command_lines_are_read_as_before(words):
-    result = run_command("tsproxy", *words)
-
-    assert result.returncode == (0 if words else 2)
-    assert "unknown command" not in result.stderr

@@ -86,30 +86,6 @@ def test_a_secret_shows_itself_to_nobody():
     assert "hunter2" not in f"{secret} {secret!r} {[secret]}"
 
 
-def test_an_empty_tls_section_means_tls_with_the_systems_authorities():
-    config = config_of(SMALLEST.replace("}", ", tls: {} }"))
-
-    assert config.upstream.tls is not None
-    assert config.upstream.tls.ca is None
-
-
-def test_client_certificates_are_required_where_only_their_authority_is_named():
-    config = config_of(
-        SMALLEST.replace(
-            "- bind: 127.0.0.1:9192",
-            "- { bind: '127.0.0.1:9192', tls: { certificate: a, key: b, client_ca: c } }",
-        )
-    )
-
-    assert config.listeners[0].tls.client_auth is ClientAuth.REQUIRED
-
-
-def test_a_free_port_for_clients_means_free_ports_for_brokers():
-    config = config_of(SMALLEST.replace("9192", "0"))
-
-    assert config.listeners[0].brokers.port_of(17) == 0
-
-
 FROM_0, FROM_1001 = BrokerPorts(9193, 200), BrokerPorts(9193, 3, 1001)
 
 

@@ -100,19 +100,6 @@ async def test_a_broker_that_is_not_known_leads_nowhere_rather_than_to_another_o
         assert world.logged.of("session_closed")[0]["text"] == "no broker is known"
 
 
-@on_both_loops
-async def test_a_broker_under_its_host_name_is_followed_when_it_moves(certificates, proxy_identity):
-    async with (
-        echoing_broker(answer_bytes=100) as old,
-        echoing_broker(answer_bytes=101) as new,
-        tls_front(old, proxy_identity, World(), brokers=BY_HOST) as proxy_listener,
-    ):
-        for broker, size in ((old, 100), (new, 101)):
-            proxy_listener.apply_facts(facts_of({1: broker}))
-            got = await ask_whole(proxy_listener.address, client_of(certificates), "b1.kafka.test", size)
-            assert got == answer(5, size)
-
-
 async def test_no_byte_beyond_a_header_that_comes_in_pieces_is_read():
     """The rest would be lacking at the beginning of the TLS handshake, or of the first request."""
     sender, receiver = socket.socketpair()

@@ -56,6 +56,15 @@ def in_seconds(now_ms=NOW_MS, **facts):
             report_of(rejected("a", NOW_MS - LATELY_MS)),
             "ready Clients are served, no bad timestamps in the last 5 minutes",
         ),
+        (
+            report_of(rejected("a"), rejected("a", topic="other")),
+            "attention Clients are served, 1 producer sent bad timestamps in the last 5 minutes",
+        ),
+        (
+            report_of(*(rejected(f"name-{number}") for number in range(SHOWN + 2))),
+            f"attention Clients are served, more than {SHOWN} producers sent bad timestamps in the last 5 "
+            "minutes",
+        ),
         (report_of(not_ready=["no broker"]), "not ready Clients cannot be served: no broker"),
         (
             report_of(not_ready=["no broker", "the proxy stops"]),
@@ -86,18 +95,6 @@ def test_the_clock_says_what_it_knows_a_number_with_its_margin_or_none(offsets, 
 
     assert ("from brokers'" in text) == bool(says)
     assert (says or "") in text
-
-
-def test_two_mistakes_of_one_producer_are_one_producer():
-    text = text_of(report_of(rejected("a"), rejected("a", topic="other")))
-
-    assert "1 producer sent bad timestamps" in text
-
-
-def test_more_producers_than_are_shown_are_said_to_be_more():
-    report = report_of(*(rejected(f"name-{number}") for number in range(SHOWN + 2)))
-
-    assert f"more than {SHOWN} producers sent bad timestamps" in text_of(report)
 
 
 def test_each_producer_has_the_mistake_what_to_do_and_since_when():

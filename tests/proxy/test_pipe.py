@@ -134,14 +134,19 @@ def rejected(correlation_id):
     return produce({"t": {0: batch([NOW_MS + 10**9])}}, correlation_id=correlation_id)
 
 
-def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from():
-    went_on, answers = Transport(), Transport()
+def rejecting(went_on, answers):
+    """A client's end that rejects by itself, and the answer of the session that it repeats."""
     client = ends(Buffers(), went_on)
     client.attach(answers)
     client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
     (told, *_) = client.session.client_bytes(rejected(7), NOW_MS)
     client.rejecter = client.session.fast_path.rejecter
+    return client, told
 
+
+def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from():
+    went_on, answers = Transport(), Transport()
+    client, told = rejecting(went_on, answers)
     whole = [rejected(7), rejected(8), of_size(10, 9), of_size(20, 10)]
     for _ in receive(client, b"".join(whole)):
         pass
@@ -152,11 +157,7 @@ def test_what_is_rejected_never_goes_on_and_is_answered_at_the_end_it_came_from(
 
 def test_silence_that_a_rejection_costs_is_told_behind_its_answer():
     answers, silences = Transport(), []
-    client = ends(Buffers(), Transport())
-    client.attach(answers)
-    client.session.broker_bytes(produced({"t": {0: {}}}), NOW_MS)
-    client.session.client_bytes(rejected(7), NOW_MS)
-    client.rejecter = client.session.fast_path.rejecter
+    client, _ = rejecting(Transport(), answers)
     client.throttled = lambda silent_ms: silences.append((silent_ms, len(answers.written)))
     for _ in range(1100):
         for _ in receive(client, rejected(8)):

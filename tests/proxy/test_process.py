@@ -193,40 +193,6 @@ def test_what_keeps_a_proxy_from_starting_is_told_in_a_sentence(what, tmp_path, 
     assert "Traceback" not in ended.stderr
 
 
-MISTAKES = {
-    "an address without a port": (
-        ["run", "--upstream", "kafka", "--listen", "127.0.0.1:0"],
-        "--upstream: upstream.bootstrap_servers: 'kafka' is not allowed; must be host:port",
-    ),
-    "nothing to listen on": (
-        ["run", "--upstream", "kafka:9092"],
-        "needs --upstream and --listen, or --config",
-    ),
-    "a file that is not there": (
-        ["run", "--config", "absent.yaml"],
-        "absent.yaml: cannot be read: No such file",
-    ),
-    "a host without a listener": (
-        ["run", "--config", "x.yaml", "--advertised-host", "kafka"],
-        "--advertised-host goes with --listen",
-    ),
-    "a level that is none": (
-        ["run", "--upstream", "kafka:9092", "--listen", "127.0.0.1:0", "--log-level", "loud"],
-        "--log-level: log.level: 'loud' is not allowed; must be one of debug, info, warning, error",
-    ),
-    "no command": ([], "the following arguments are required: COMMAND"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "expected"), MISTAKES.values(), ids=MISTAKES)
-def test_mistakes_end_with_2_and_a_sentence(arguments, expected):
-    ended = run_command("tsproxy", *arguments)
-
-    assert ended.returncode == 2
-    assert expected in ended.stderr
-    assert "Traceback" not in ended.stderr
-
-
 FILE = """\
 upstream: {{ bootstrap_servers: [kafka:9092] }}
 listeners:

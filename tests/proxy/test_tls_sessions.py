@@ -24,6 +24,7 @@ from tsproxy.tls.sessions import READ_LAYOUTS, why_not
 
 SOURCE = Path(sessions.__file__).read_text()
 GAUGE = "tsproxy_tls_sessions_stored"
+CALL = "pointer, _SET_SESS_CACHE_MODE"
 
 
 def program(tmp_path, old, new):
@@ -94,20 +95,17 @@ def test_this_python_was_read():
 
 
 @pytest.mark.parametrize(
-    ("new", "reason"),
+    ("old", "new", "reason"),
     [
-        ("ctypes.c_void_p(1), _SET_SESS_CACHE_MODE", "killed by signal 11"),
-        ("None, _SET_SESS_CACHE_MODE", "left its session behind"),
-        ("pointer, 45", "left its session behind"),
+        (CALL, "ctypes.c_void_p(1), _SET_SESS_CACHE_MODE", "killed by signal 11"),
+        (CALL, "None, _SET_SESS_CACHE_MODE", "left its session behind"),
+        (CALL, "pointer, 45", "left its session behind"),
+        (".SSL_CTX_ctrl", ".hidden", "left its session behind"),
     ],
 )
-def test_a_wrong_pointer_ends_the_process_that_tries_it(tmp_path, new, reason):
+def test_a_wrong_pointer_or_a_hidden_openssl_ends_the_process_that_tries_it(tmp_path, old, new, reason):
     """45 only asks for the mode."""
-    assert reason in why_not(program(tmp_path, "pointer, _SET_SESS_CACHE_MODE", new))
-
-
-def test_a_python_that_hides_its_openssl_is_told(tmp_path):
-    assert "left its session behind" in why_not(program(tmp_path, ".SSL_CTX_ctrl", ".hidden"))
+    assert reason in why_not(program(tmp_path, old, new))
 
 
 @pytest.mark.parametrize("cause", ["no program", "no cipher suite", "takes for ever"])

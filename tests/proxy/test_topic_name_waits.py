@@ -44,19 +44,8 @@ async def test_it_is_sent_on_for_a_client_whose_connection_broke_and_the_connect
         await until(lambda: the.relay._session.is_judging)
         the.relay.client.abort()
         await until(lambda: not the.relay.client.is_open)
+        the.views.renew(replace(VIEW, produce_versions=(3, 13)))
+        assert the.relay._session.is_judging, "this view has no name, either"
         the.views.renew(NAMED)
         assert await the.broker_gets(len(asked(acks=acks))) == asked(acks=acks)
         assert await the.broker_sees_end()
-
-
-@on_both_loops
-async def test_a_view_without_the_name_leaves_a_lost_clients_request_waiting():
-    async with wire(World(), VIEW) as the:
-        await the.client_sends(asked())
-        await until(lambda: the.relay._session.is_judging)
-        the.relay.client.abort()
-        await until(lambda: not the.relay.client.is_open)
-        the.views.renew(replace(VIEW, produce_versions=(3, 13)))
-        assert the.relay._session.is_judging
-        the.views.renew(NAMED)
-        assert await the.broker_gets(len(asked())) == asked()
