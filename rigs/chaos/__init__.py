@@ -1,9 +1,8 @@
 """Chaos: real brokers, real proxies and real producers, and faults that come at random.
 
     __main__   `python -m rigs.chaos --rounds N --seed S`, a line for each round and a sum at the end
-    world      three brokers, two proxies, the relays on both sides of them
+    world      three brokers, two proxies, the relays on both sides of them (`tests.kit.relay`)
     proxy      one proxy as a service manager runs it
-    relay      carries bytes between addresses, balances, and cuts, delays or narrows the connections
     balancer   haproxy in front, as the guide has it
     faults     the table of faults: how each begins and how it ends
     producers  the clients, and the callbacks that each of them received

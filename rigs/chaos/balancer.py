@@ -37,5 +37,5 @@ def _configuration(ports, proxies):
         + "".join(f"  server {proxy.host} {proxy.host}:{port} {options}\n" for proxy in proxies)
         for port in ports
     )
-    admin_port = proxies[0].admin.rpartition(":")[2]
+    admin_port = proxies[0].admin_address.rpartition(":")[2]
     return "".join([defaults.replace("9464", admin_port), *routes])

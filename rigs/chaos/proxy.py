@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import sys
-import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +21,7 @@ class Proxy:
     """A proxy at `host`. Its configuration and its log are in `folder`, its decision log in `decisions`."""
 
     def __init__(self, host, admin_port, folder, decisions):
-        self.admin = f"{host}:{admin_port}"
+        self.admin_address = f"{host}:{admin_port}"
         self.config = folder / f"{host}.yaml"
         self.decisions = decisions / host
         self.host = host
@@ -30,12 +29,6 @@ class Proxy:
         self._may_run = asyncio.Event()
         self._may_run.set()
         self._process = None
-
-    @property
-    def metrics(self):
-        """A request for the page of metrics."""
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        return urllib.request.Request(f"http://{self.admin}/metrics", headers=headers)
 
     @property
     def supervisor(self):
@@ -60,7 +53,7 @@ class Proxy:
 
     async def _lets_clients_in(self):
         try:
-            status, _ = await page(self.admin, "/readyz")
+            status, _ = await page(self.admin_address, "/readyz")
         except OSError:
             return False
         return status == 200

@@ -1,12 +1,12 @@
 """Samples of the proxies' processes, from outside: /proc, and the page of metrics. What grew meanwhile?"""
 
-import asyncio
 import os
 import statistics
 from contextlib import suppress
 from pathlib import Path
 
-from rigs.chaos.totals import page_of
+from rigs.chaos.proxy import TOKEN
+from tests.proxy.running import series
 
 PROCESSES = 3
 """A proxy has a supervisor and two workers."""
@@ -26,21 +26,18 @@ holds pages of files, which the kernel takes back when others need memory."""
 
 async def sample(proxy):
     """Series -> value now. A page that is gone for the moment leaves its series out."""
-    series = {}
+    found = {}
     processes = {f"worker {n}": pid for n, pid in enumerate(sorted(proxy.workers()), 1)}
     processes["supervisor"] = proxy.supervisor
     for name, pid in processes.items():
-        series[f"{name} own MiB"] = own_mib(pid)
-        series[f"{name} descriptors"] = descriptors(pid)
-    if all(series.values()) and len(processes) == PROCESSES:
-        series[ALL] = sum(value for name, value in series.items() if name.endswith("descriptors"))
+        found[f"{name} own MiB"] = own_mib(pid)
+        found[f"{name} descriptors"] = descriptors(pid)
+    if all(found.values()) and len(processes) == PROCESSES:
+        found[ALL] = sum(value for name, value in found.items() if name.endswith("descriptors"))
     with suppress(OSError):
-        text = await asyncio.to_thread(page_of, proxy.metrics)
-        rows = (line.rpartition(" ") for line in text.splitlines())
-        series["tasks"] = sum(
-            float(value) for name, _, value in rows if name.partition("{")[0] == "tsproxy_tasks"
-        )
-    return series
+        shown = await series(proxy, TOKEN)
+        found["tasks"] = sum(shown[name] for name in shown if name.partition("{")[0] == "tsproxy_tasks")
+    return found
 
 
 def own_mib(pid):
@@ -61,8 +58,8 @@ def descriptors(pid):
 def growth(samples):
     """Series -> growth, of a list of `sample`s. Raises ValueError if there are too few of them."""
     grown = {}
-    for name in {name for series in samples for name in series}:
-        values = [series[name] for series in samples if name in series]
+    for name in {name for each in samples for name in each}:
+        values = [each[name] for each in samples if name in each]
         judged = values[round(WARM_UP * len(values)) :]
         size = len(judged) // PARTS
         if size < PARTS:

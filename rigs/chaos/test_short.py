@@ -3,8 +3,9 @@
 import pytest
 
 from rigs.chaos.rounds import live, rounds_of
+from rigs.chaos.verdict import read_decisions
 from rigs.chaos.world import World
-from rigs.truth.books import Books, lines_of, report_of
+from rigs.truth.books import Books, report_of
 from tsproxy.clock import Clock
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
@@ -28,7 +29,7 @@ async def test_processes_are_killed_while_others_attack_and_the_report_names_the
     assert life.attacks
     assert {fault for each in life.rounds for fault in each.faults} == set(FAULTS)
 
-    lines = lines_of(world.kept / life.topic)
+    lines = read_decisions(world.kept / life.topic)
     report = report_of(world.kept / life.topic, tmp_path, began_ms, days_later=2)
     stopped = {line["boot"] for line in lines if line.get("kind") == "stop"}
     killed = {line["boot"] for line in lines} - stopped

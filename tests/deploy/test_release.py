@@ -20,8 +20,9 @@ from deploy.release.agreement import agreed
 from deploy.release.audit import judged
 from deploy.release.build import check_native, container_engine, different, normalise
 from deploy.release.sbom import check_pinned, write_sums
-from tests.deploy.commands import ROOT, output_of
+from tests.deploy.commands import ROOT
 from tests.deploy.test_changelog import TEXT as CHANGELOG
+from tests.kit.commands import output_of
 from tsproxy import __version__
 
 RELEASED = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-11-20\n\n- One thing\n"
@@ -213,10 +214,7 @@ def test_checksums_are_those_that_sha256sum_reads(tmp_path: Path):
     write(tmp_path, "b.zip", "two")
     sums = write_sums(tmp_path)
     assert sums.read_text().splitlines()[0] == f"{sha256(b'one').hexdigest()}  a.whl"
-    done = subprocess.run(
-        ["sha256sum", "--check", "SHA256SUMS"], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert (done.returncode, done.stdout) == (0, "a.whl: OK\nb.zip: OK\n")
+    assert output_of("sha256sum", "--check", "SHA256SUMS", cwd=tmp_path) == "a.whl: OK\nb.zip: OK\n"
 
 
 # -- The wheels ------------------------------------------------------------------------------------
@@ -279,8 +277,7 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_release_is_built_twice_tested_and_complete(tagged: Path):
     output_of("make", "-C", str(ROOT), ".venv/release/stamp")
     command = [sys.executable, "-m", "deploy.release", "--wheels", "native", "--audit", "skip"]
-    done = subprocess.run(command, cwd=tagged, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    told = output_of(*command, cwd=tagged)
     dist = tagged / "dist"
     names = {path.name for path in dist.iterdir()}
     (wheel,) = dist.glob("*.whl")
@@ -288,7 +285,7 @@ def test_a_release_is_built_twice_tested_and_complete(tagged: Path):
     [deb] = dist.glob(f"tsproxy_{__version__}+py*.deb")
     assert names == {wheel.name, deb.name, *archives, "spark_reports-pyfiles.zip", "SHA256SUMS"}
     assert "manylinux" in wheel.name
-    assert "audit: left out (AUDIT=skip)" in done.stdout
+    assert "audit: left out (AUDIT=skip)" in told
     with tarfile.open(dist / f"tsproxy-{__version__}.tar.gz") as tar:
         inside = {name.partition("/")[2] for name in tar.getnames()}
     assert {"LICENSE", "CHANGELOG.md", "docs/guide/operations.md", "deploy/tsproxy.service"} <= inside

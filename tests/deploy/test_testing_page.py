@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import subprocess
 import sys
 from inspect import signature
 from pathlib import Path
@@ -10,27 +9,15 @@ from pathlib import Path
 import pytest
 from _pytest.fixtures import FixtureFunctionDefinition
 
+from tests.kit.commands import output_of
 from tsproxy.testing import fixtures
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
 
 PAGE = (Path(__file__).parents[2] / "tsproxy" / "testing" / "README.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+PYTHON = (sys.executable, "-m")
 COMMANDS = re.findall(r"^python -m (tsproxy\.testing\.[^#\n]+)", PAGE, re.MULTILINE)
-
-
-def run(*arguments: str, folder: Path) -> str:
-    """Runs `python -m ARGUMENTS` in the folder and returns its output. A bad exit status fails the test."""
-    done = subprocess.run(
-        [sys.executable, "-m", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_every_example_names_its_file():
@@ -63,14 +50,14 @@ THREE_BROKERS = "two_brokers_serve_while_the_third_is_down"
 def test_the_examples_pass(option: tuple[str, ...], count: int, tmp_path: Path):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    printed = run("pytest", "-p", "no:cacheprovider", *option, folder=tmp_path)
+    printed = output_of(*PYTHON, "pytest", "-p", "no:cacheprovider", *option, cwd=tmp_path)
     assert f"{count} passed" in printed
 
 
 @pytest.mark.broker
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_runs(command: str, tmp_path: Path):
-    assert run(*shlex.split(command), folder=tmp_path)
+    assert output_of(*PYTHON, *shlex.split(command), cwd=tmp_path)
 
 
 def test_every_argument_and_method_of_the_tables_exists():

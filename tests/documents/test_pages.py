@@ -1,12 +1,12 @@
 """The pages are followed word for word, each in a process of its own."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.documents.page import steps
+from tests.kit.commands import output_of
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "guide"
@@ -16,14 +16,8 @@ PAGES = sorted(
 )
 QUICK = {"docs/guide/how-to/write-a-rule.md"}
 """Pages that need no Kafka and cost a second or two."""
+FOLLOW = (sys.executable, "-m", "tests.documents")
 LONG = [page for page in PAGES if page not in QUICK]
-
-
-def followed(page: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.documents", page], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -40,11 +34,11 @@ def test_readme_shows_lines_of_the_run_that_demo_md_shows():
 @pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(QUICK))
 def test_a_quick_page_is_true(page: str):
-    followed(page)
+    output_of(*FOLLOW, page, cwd=ROOT)
 
 
 @pytest.mark.broker
 @pytest.mark.full_only("half a minute each; write-a-rule.md is followed in make test")
 @pytest.mark.parametrize("page", LONG)
 def test_a_page_is_true(page: str):
-    followed(page)
+    output_of(*FOLLOW, page, cwd=ROOT)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.kit.commands import output_of
 from tsproxy.testing.ports import free_ports
 
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
@@ -82,10 +83,10 @@ def realm(folder):
         patch.setenv("JAVA_TOOL_OPTIONS", f"-Djava.security.krb5.conf={folder / 'krb5.conf'}")
         patch.setenv("KRB5_CLIENT_KTNAME", str(own))
         patch.setenv("KRB5CCNAME", f"FILE:{folder / 'tickets'}")
-        _run("kdb5_util", "create", "-s", "-r", REALM, "-P", "of-no-importance")
+        output_of("kdb5_util", "create", "-s", "-r", REALM, "-P", "of-no-importance")
         for principal, file in ((SERVICE, keytab), (CLIENT, keytab), (PROXY_USER, own)):
-            _run("kadmin.local", "-r", REALM, "-q", f"addprinc -randkey {principal}")
-            _run("kadmin.local", "-r", REALM, "-q", f"ktadd -k {file} {principal}")
+            output_of("kadmin.local", "-r", REALM, "-q", f"addprinc -randkey {principal}")
+            output_of("kadmin.local", "-r", REALM, "-q", f"ktadd -k {file} {principal}")
         with (folder / "kdc.log").open("wb") as log:
             kdc = subprocess.Popen([KDC, "-n", "-r", REALM, "-P", folder / "pid"], stdout=log, stderr=log)
         try:
@@ -93,8 +94,3 @@ def realm(folder):
         finally:
             kdc.terminate()
             kdc.wait()
-
-
-def _run(*command):
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr

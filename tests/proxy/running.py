@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -47,12 +48,14 @@ def put(file, text):
     return beside.rename(file)
 
 
-async def page(address, path):
+async def page(address, path, token=None):
     """Status and text of a page of the admin port."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = urllib.request.Request(f"http://{address}{path}", headers=headers)
 
     def get():
         try:
-            with urllib.request.urlopen(f"http://{address}{path}", timeout=PATIENCE_S) as answer:
+            with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -70,9 +73,11 @@ async def until_page(proxy, path, status, text):
     await until(is_there, f"{path} has {status} and {text!r}")
 
 
-async def series(proxy):
-    """Every series of the metrics page with its value."""
-    _, text = await page(proxy.admin_address, "/metrics")
+async def series(proxy, token=None):
+    """Every series of the metrics page with its value. Raises OSError if there is no such page now."""
+    status, text = await page(proxy.admin_address, "/metrics", token)
+    if status != HTTPStatus.OK:
+        raise ConnectionError(text)
     lines = [line.rpartition(" ") for line in text.splitlines() if line[0] != "#"]
     assert len({name for name, _, _ in lines}) == len(lines)
     return {name: float(value) for name, _, value in lines}

@@ -1,6 +1,5 @@
 """A local S3 server (moto), and Spark's access to it (hadoop-aws). Both are fetched once."""
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from xml.etree import ElementTree
 
 import pyspark
 
+from tests.kit.commands import made_once, output_of
 from tests.spark_reports.cluster import until
 from tsproxy.testing.jars import Dependency, fetch_jars
 from tsproxy.testing.ports import free_ports
@@ -32,7 +32,6 @@ _JARS = (
         "software.amazon.s3.analyticsaccelerator", "analyticsaccelerator-s3", "1.3.1", transitive=False
     ),
 )
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
 _SIGNED = (
     "AWS4-HMAC-SHA256 Credential=any/20261120/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=any"
 )
@@ -96,17 +95,9 @@ def keys(url, prefix=""):
 
 def _installed():
     """The folder with moto and what it needs."""
-    folder = _CACHE / f"moto-{_MOTO}"
-    _CACHE.mkdir(parents=True, exist_ok=True)
-    with (_CACHE / "moto.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            unfinished = folder.with_name(f"{folder.name}.unfinished")
-            install = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                       "--upgrade", "--target", str(unfinished), f"moto[s3,server]=={_MOTO}"]  # fmt: skip
-            subprocess.run(install, check=True)
-            unfinished.rename(folder)
-    return folder
+    install = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade")
+    wanted = f"moto[s3,server]=={_MOTO}"
+    return made_once(f"moto-{_MOTO}", lambda folder: output_of(*install, "--target", folder, wanted))
 
 
 def _answers(url):

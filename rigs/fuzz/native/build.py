@@ -11,11 +11,12 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from tests.kit.commands import made_once
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[2]
@@ -52,24 +53,12 @@ def built() -> Path:
     compiler = clang()
     if compiler is None:
         raise SystemExit(MISSING)
-    cached = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tsproxy" / "fuzz"
-    product = cached / f"product-{_digest(compiler, ROOT.glob('tsproxy/**/*.p[xy]*'))}"
-    _make(product, lambda folder: _build_product(folder, compiler))
-    folder = cached / f"targets-{_digest(compiler + product.name, [*HERE.glob('*.p*x*'), HERE / 'driver.c'])}"
-    _make(folder, lambda made: _build_targets(made, product, compiler))
-    return folder
-
-
-def _make(folder: Path, build: Callable[[Path], None]) -> None:
-    """Nothing if the folder is there; else it is, whole, after this."""
-    if folder.exists():
-        return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as fresh:
-        build(Path(fresh))
-        with suppress(OSError):  # another process was quicker
-            Path(fresh).rename(folder)
-            Path(fresh).mkdir()  # for the end of this block
+    product = made_once(
+        f"fuzz/product-{_digest(compiler, ROOT.glob('tsproxy/**/*.p[xy]*'))}",
+        lambda folder: _build_product(folder, compiler),
+    )
+    targets = _digest(compiler + product.name, [*HERE.glob("*.p*x*"), HERE / "driver.c"])
+    return made_once(f"fuzz/targets-{targets}", lambda folder: _build_targets(folder, product, compiler))
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -91,8 +91,8 @@ class Relays:
         link = _Link((writer, ours))
         self._links.add(link)
         try:
-            await asyncio.gather(self._pump(link, reader, ours), self._pump(link, theirs, writer))
-        except OSError:
+            await asyncio.gather(self._requests(link, reader, ours), self._answers(link, theirs, writer))
+        except (OSError, EOFError):
             link.reset()
         finally:
             self._links.discard(link)
@@ -122,3 +122,6 @@ class Relays:
             await writer.drain()
         with suppress(OSError, RuntimeError):
             writer.write_eof()
+
+    _requests = _answers = _pump
+    """Each direction, until its end. An OSError or EOFError ends the other one as well."""
