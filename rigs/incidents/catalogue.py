@@ -1,11 +1,9 @@
 """The incidents: the six that an operator's review made, and others of their kind. The first line of each
 docstring is its row in the table."""
 
-import asyncio
 import os
 import shutil
 import signal
-import struct
 import subprocess
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
@@ -15,23 +13,19 @@ from pathlib import Path
 from rigs.incidents.clusters import NAME, PATIENCE_S, configure_brokers, led_as_preferred
 from rigs.incidents.incident import TOPIC, UNSHARE, Incident, Series
 from tests.kit.admin import set_password
+from tests.kit.client import connect
 from tests.proxy.running import FAKETIME, faked_by, pids, series
 from tests.proxy.world import until
+from tsproxy.model.kafka import ApiKey
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import ClientOptions
 
 SCRAM = "SCRAM-SHA-512"
-API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 
 def fails(result, broker="bootstrap"):
     labels = {"listener": "default", "broker": broker, "result": result}
     return Series("tsproxy_client_connections_total", labels)
-
-
-def address_of(proxy):
-    host, _, port = proxy.bootstrap_servers.rpartition(":")
-    return host, int(port)
 
 
 class Port(Incident):
@@ -195,10 +189,8 @@ class Closed(Incident):
 
     async def begin(self):
         for _ in range(8):
-            reader, writer = await asyncio.open_connection(*address_of(self.proxy))
-            self.opened.callback(writer.close)
-            writer.write(API_VERSIONS)
-            await reader.read(1)
+            client = await self.opened.enter_async_context(await connect(self.proxy.bootstrap_servers))
+            await client.ask(ApiKey.API_VERSIONS)
         await configure_brokers(self.kafka, "--add-config max.connections.per.ip=8")
 
     async def repair(self):
@@ -362,8 +354,7 @@ class Descriptors(Incident):
 
     async def begin(self):
         for _ in range(60):
-            _, writer = await asyncio.open_connection(*address_of(self.proxy))
-            self.opened.callback(writer.close)
+            await self.opened.enter_async_context(await connect(self.proxy.bootstrap_servers))
 
     async def repair(self):
         await self.opened.aclose()

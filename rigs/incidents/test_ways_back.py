@@ -1,49 +1,30 @@
-"""Three symptoms beside the incidents: the looks of the runbook show the cause, and its way back ends it."""
+"""Symptoms beside the incidents: each has a test of its way back. The slow broker is looked at here."""
 
 import asyncio
 import os
 import re
-import shutil
 import signal
 from contextlib import asynccontextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
-from aiokafka.errors import InvalidTimestampError
-from confluent_kafka.admin import AclOperation
 
 from rigs.incidents.catalogue import INCIDENTS
 from rigs.incidents.clusters import cluster
 from rigs.incidents.incident import TOPIC
-from rigs.incidents.runbook import RUNS_ITS_COMMANDS, follow_back, looked, sections
-from tests.e2e import test_fresh_limits, test_own_login
-from tests.e2e.reported import report_on
-from tests.e2e.test_without_describe import OWN_LOGIN, USERS
-from tests.kit.admin import ANY, AUTHORIZER, grant, internal, right
+from rigs.incidents.runbook import RUNS_ITS_COMMANDS, looked, sections
+from tests.e2e import test_fresh_limits, test_own_login, test_without_describe
 from tests.proxy import test_memory_guard
 from tests.proxy.clock_check import test_in_proxy
-from tests.proxy.running import series
 from tests.proxy.world import until
-from tsproxy.clock import Clock
-from tsproxy.testing.kafka_cluster import KafkaCluster
+from tests.spark_reports import test_completeness
 from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = [RUNS_ITS_COMMANDS, pytest.mark.timeout(600)]
-YEAR_MS = 365 * 86_400_000
-LIMITED = {"message.timestamp.after.max.ms": "3600000"}
-NOTHING = "Nothing is rejected"
 SLOW = "Everything is slow"
 PARTITIONS = range(6)
 STOPPED_S, MARGIN_S = 1.0, 0.2
-
-
-def known(proxy, kafka, **more):
-    return {"ADMIN": f"http://{proxy.admin_address}", "BROKER": internal(kafka), **more}
-
-
-# -- Everything is slow ------------------------------------------------------------------------------
 
 
 @pytest.mark.broker
@@ -54,7 +35,7 @@ async def test_the_slow_broker_stands_out_until_it_is_repaired():
         RunningProxy(kafka.bootstrap_servers) as proxy,
         AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, acks=1) as producer,
     ):
-        variables, ill_pid = known(proxy, kafka), kafka.node(2).pid
+        variables, ill_pid = {"ADMIN": f"http://{proxy.admin_address}"}, kafka.node(2).pid
         await producer.partitions_for(TOPIC)
         led = {
             each: producer.client.cluster.leader_for_partition(TopicPartition(TOPIC, each))
@@ -110,83 +91,6 @@ async def times_by_broker(variables):
     return {broker: (value("sum", broker), value("count", broker)) for broker in "123"}
 
 
-# -- Nothing is rejected -----------------------------------------------------------------------------
-
-
-@pytest.mark.full_only("a broker with ACLs; test_incidents.py follows other symptoms")
-async def test_a_topic_whose_limits_are_denied_is_judged_after_the_grant_of_the_page():
-    properties = {**AUTHORIZER, "super.users": "User:root"}
-    async with KafkaCluster(security="SASL_PLAINTEXT", users=USERS, properties=properties) as kafka:
-        for topic in ("readable", "denied"):
-            await kafka.create_topic(topic, config=LIMITED)
-        own = [
-            right(operation, "readable")
-            for operation in (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
-        ]
-        everywhere = right(AclOperation.DESCRIBE, ANY)
-        await grant(kafka, *own, everywhere)
-        settings = OWN_LOGIN | {"policy.limits_from": "broker"}
-        clients = kafka.client_options("root").aiokafka()
-        async with RunningProxy(kafka.bootstrap_servers, settings=settings) as proxy:
-            variables = known(proxy, kafka, PROXY_USER="proxy")
-            clients["bootstrap_servers"] = proxy.bootstrap_servers
-            async with AIOKafkaProducer(**clients) as producer:
-                await producer.send_and_wait("denied", b"x")
-                await until(partial(is_shown, variables))
-                assert not await is_rejected_here(proxy, producer)
-                await follow_back(NOTHING, "kafka-acls.sh", variables)
-                await until(partial(is_shown, variables, is_there=False))
-                assert await is_rejected_here(proxy, producer)
-
-
-async def is_rejected_here(proxy, producer):
-    """Whether the proxy rejects a record. The broker does if the proxy does not."""
-    with pytest.raises(InvalidTimestampError):
-        await producer.send_and_wait("denied", b"x", timestamp_ms=Clock().now_ms() + YEAR_MS)
-    return any('verdict="rejected"' in name and value for name, value in (await series(proxy)).items())
-
-
-async def is_shown(variables, *, is_there=True):
-    printed = (await looked(NOTHING, variables)).values()
-    return is_there is any("limits of topics cannot be read: 1 (denied)" in text for text in printed)
-
-
-# -- The report is incomplete ------------------------------------------------------------------------
-
-
-@pytest.mark.full_only("Spark; test_incidents.py follows other symptoms")
-async def test_a_report_is_complete_again_with_the_file_that_was_not_shipped(
-    kafka_440, topic, tmp_path, spark
-):
-    began_ms = Clock().now_ms()
-    await kafka_440.create_topic(topic)
-    log, shipped = tmp_path / "log", tmp_path / "shipped"
-    # The folder of a proxy that rotated between its lines.
-    settings = {"decisions.rotate.every": "1s", "decisions.interval": "1s"}
-    async with (
-        RunningProxy(kafka_440.bootstrap_servers, decisions=log, settings=settings) as proxy,
-        AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer,
-    ):
-        while len(list(log.glob("*.jsonl"))) < 3:
-            await producer.send_and_wait(topic, b"x")
-            await asyncio.sleep(0.1)
-    files = sorted(log.glob("*.jsonl"))
-    missing = files[1]
-    shutil.copytree(log, shipped)
-    (shipped / missing.name).unlink()
-
-    first = report_on(shipped, tmp_path / "first", began_ms, "--format", "json")
-    assert first["log"]["state"] == "incomplete"
-    assert first["log"]["lost_lines"] > 0
-    assert first["log"]["gaps"]
-
-    shutil.copy(missing, shipped)  # the way back
-    again = report_on(shipped, tmp_path / "again", began_ms, "--format", "json")
-    assert again["log"]["state"] != "incomplete"
-    assert again["log"]["lost_lines"] == 0
-    assert again["totals"]["records_accepted"] > first["totals"]["records_accepted"]
-
-
 def test_the_way_back_of_each_symptom_is_tried():
     tried = {incident.section for incident in INCIDENTS.values()} | set(WAYS_BACK)
     assert tried == set(sections())
@@ -200,7 +104,11 @@ WAYS_BACK = {
     "The own login fails": (test_own_login.test_a_password_is_rotated_by_its_file_and_back_as_the_page_says),
     SLOW: test_the_slow_broker_stands_out_until_it_is_repaired,
     "Memory is nearly full": (test_memory_guard.test_the_way_back_is_a_larger_limit),
-    NOTHING: test_a_topic_whose_limits_are_denied_is_judged_after_the_grant_of_the_page,
-    "The report is incomplete": test_a_report_is_complete_again_with_the_file_that_was_not_shipped,
+    "Nothing is rejected": (
+        test_without_describe.test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning
+    ),
+    "The report is incomplete": (
+        test_completeness.test_the_proof_of_a_log_says_what_is_missing_and_nothing_else
+    ),
 }
 """Symptoms that no incident has."""

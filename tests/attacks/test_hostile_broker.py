@@ -7,6 +7,7 @@ import asyncio
 import struct
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
@@ -18,6 +19,7 @@ from tests.attacks.attacker import HOST, port_of, resident_mib
 from tests.attacks.hostile_broker import DAMAGES, LONG_HOST, HostileBroker, metadata
 from tests.full_only import IS_FULL
 from tests.kit.broker import Question
+from tests.kit.client import connect
 from tests.proxy.running import page
 from tests.session.messages import METADATA, request
 from tests.wire.schemas import Versions, messages
@@ -30,8 +32,8 @@ from tsproxy.testing.proxy import RunningProxy
 from tsproxy.wire.apis import APIS
 
 AT_ONCE = 20
-PATIENCE_S = 0.3
-"""A client leaves when it has heard nothing for so long."""
+PATIENCE_S = 0.5
+"""A client leaves after so long."""
 NAMING = (0, 1, 3, 3, 10, 32, 55, 60, 78, 79)
 RAW_TOKENS = (17, 0)
 """After SaslHandshake v0, a broker sends tokens until the login is over. Nobody else can read them."""
@@ -59,20 +61,10 @@ def any_request(draws: Random, correlation_id: int) -> bytes:
 async def client(port: int, draws: Random) -> None:
     """One connection: some requests, and all that comes back is read."""
     requests = [any_request(draws, number) for number in range(draws.randint(1, 4))]
-    try:
-        reader, writer = await asyncio.open_connection(HOST, port)
-    except ConnectionError:
-        return
-    try:
-        writer.write(b"".join(requests))
-        while True:
-            async with asyncio.timeout(PATIENCE_S):
-                if not await reader.read(1 << 18):
-                    break
-    except (TimeoutError, ConnectionError):
-        pass
-    finally:
-        writer.transport.abort()
+    with suppress(TimeoutError, ConnectionError):
+        async with asyncio.timeout(PATIENCE_S), await connect(f"{HOST}:{port}") as one:
+            one.send(b"".join(requests))
+            await one.rest()
 
 
 async def run(seconds: float, seed: int, least: int) -> Result:

@@ -126,14 +126,11 @@ def _array(texts, of=_string):
 async def ask_admin_port(address):
     """Paths, headers and hosts that nobody knows."""
     for n in range(NAMES // 50):
-        reader, writer = await asyncio.open_connection(address.host, address.port)
         path = f"/{MARK}path-{n}-".ljust(3_000, "p")
-        writer.write(
-            f"GET {path} HTTP/1.1\r\nHost: {MARK}host-{n}\r\n{MARK}header-{n}: {MARK}\r\n\r\n".encode()
-        )
-        async with asyncio.timeout(PATIENCE_S):
-            await reader.read()
-        writer.close()
+        asked = f"GET {path} HTTP/1.1\r\nHost: {MARK}host-{n}\r\n{MARK}header-{n}: {MARK}\r\n\r\n"
+        async with await connect(address) as client, asyncio.timeout(PATIENCE_S):
+            client.send(asked.encode())
+            await client.rest()
 
 
 def _compact(text):

@@ -10,6 +10,7 @@ import pytest
 
 from tests.attacks.attacker import HOST, PATIENCE_S, metric, port_of
 from tests.attacks.hostile_broker import OWN, HostileBroker
+from tests.kit.client import connect
 from tests.proxy.frames import request
 from tests.proxy.running import events, series
 from tests.proxy.world import until
@@ -62,9 +63,8 @@ async def test_the_process_stays_below_its_limit_and_a_good_client_goes_on(tmp_p
         AnswersGoodClients(1) as broker,
         RunningProxy(broker.bootstrap_servers, settings=settings, environment=environment) as proxy,
     ):
-        at = HOST, port_of(proxy)
-        reader, writer = await asyncio.open_connection(*at)
-        ends = [socket.create_connection(at) for _ in range(IDLE + ATTACKERS)]
+        good = await connect(proxy.bootstrap_servers)
+        ends = [socket.create_connection((HOST, port_of(proxy))) for _ in range(IDLE + ATTACKERS)]
         for end in ends:
             end.setblocking(False)
 
@@ -76,16 +76,15 @@ async def test_the_process_stays_below_its_limit_and_a_good_client_goes_on(tmp_p
         attacks = [asyncio.create_task(attack(end, n / 40)) for n, end in enumerate(ends[:ATTACKERS])]
         ends_s = time.monotonic() + 8
         while (began_s := time.monotonic()) < ends_s:
-            writer.write(produce({"t": {0: batch([Clock().now_ms()])}}, correlation_id=GOOD))
             async with asyncio.timeout(PATIENCE_S):
-                await reader.readexactly(int.from_bytes(await reader.readexactly(4)))
+                await good.frame(produce({"t": {0: batch([Clock().now_ms()])}}, correlation_id=GOOD))
             waits_s.append(time.monotonic() - began_s)
             used_mib.append(own_mib(proxy))
             await asyncio.sleep(0.02)
         assert 0 < await metric(proxy, 'tsproxy_limits_total{limit="memory"}') < ATTACKERS
         for task in attacks:
             task.cancel()
-        for end in (*ends, writer):
+        for end in (*ends, good):
             end.close()
     # Memory is read eight times a second, so it may be over for a moment. Without a limit it exceeds 300 MiB.
     assert LIMIT_MIB * 0.8 < max(used_mib) < LIMIT_MIB * 1.05

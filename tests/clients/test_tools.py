@@ -3,13 +3,13 @@
 import asyncio
 import os
 import re
-from asyncio.subprocess import DEVNULL, STDOUT
 
 import pytest
 from aiokafka import AIOKafkaConsumer
 
 from tests.clients.kcat import needs_kcat
 from tests.clients.play import ports_of
+from tests.kit.commands import output_of
 from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.java import java_command
 from tsproxy.testing.kafka_cluster import KafkaCluster
@@ -20,23 +20,13 @@ GROUP = "readers"
 TOOLS = "org.apache.kafka.tools"
 
 
-async def told_by(folder, *command):
-    """The output of a command, which must end with status 0."""
-    text = folder / "told"
-    with text.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=output, stderr=STDOUT)
-        status = await process.wait()
-    assert status == 0, text.read_text()
-    return text.read_text()
-
-
 def ports_in(text):
     """The port of every host:port in the text."""
     return {int(port) for port in re.findall(r"(?<=[\w.]:)(\d{4,5})\b", text)}
 
 
 @pytest.fixture
-async def stage(request, topic, tmp_path):
+async def stage(request, topic):
     """(brokers, a proxy in front of them), with a topic and a group that has a member."""
     async with KafkaCluster(version=request.param, advertised_host="localhost") as kafka:
         await kafka.create_topic(topic)
@@ -66,7 +56,7 @@ ADMIN_TOOLS = {
 
 @pytest.mark.broker
 @pytest.mark.parametrize("stage", ADMIN_TOOLS if FULL else ["4.4.0"], indirect=True)
-async def test_kafkas_admin_tools_show_the_proxys_addresses_alone(stage, tmp_path):
+async def test_kafkas_admin_tools_show_the_proxys_addresses_alone(stage):
     kafka, proxy = stage
     served = {int(proxy.bootstrap_servers.rpartition(":")[2]), *proxy.facts["brokers"]["default"].values()}
     jars = fetch_tools(kafka.version) / "*"
@@ -74,17 +64,17 @@ async def test_kafkas_admin_tools_show_the_proxys_addresses_alone(stage, tmp_pat
         if not (FULL or names_brokers):  # each costs a Java of its own
             continue
         command = tool.replace("AT", f"--bootstrap-server {proxy.bootstrap_servers}").split()
-        told = await told_by(tmp_path, *java_command([jars], "256m", *command))
+        told = await asyncio.to_thread(output_of, *java_command([jars], "256m", *command))
         assert not ports_of(kafka) & ports_in(told), told
         assert "localhost" not in told
         assert served & ports_in(told) or not names_brokers, told
 
 
 @needs_kcat
-async def test_kcat_shows_the_proxys_addresses_alone(kafka_440, topic, tmp_path):
+async def test_kcat_shows_the_proxys_addresses_alone(kafka_440, topic):
     await kafka_440.create_topic(topic)
     async with RunningProxy(kafka_440.bootstrap_servers) as proxy:
-        told = await told_by(tmp_path, "kcat", "-L", "-b", proxy.bootstrap_servers)
+        told = await asyncio.to_thread(output_of, "kcat", "-L", "-b", proxy.bootstrap_servers)
 
         assert f'topic "{topic}"' in told
         assert not ports_of(kafka_440) & ports_in(told)

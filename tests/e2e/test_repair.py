@@ -8,6 +8,7 @@ import pytest
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
 from tests.full_only import variations
+from tests.kit.commands import output_of
 from tests.kit.topics import records_of
 from tsproxy.testing.jars import fetch_tools
 from tsproxy.testing.java import java_command
@@ -38,12 +39,7 @@ async def dumped(kafka, topic):
     arguments = ["--deep-iteration", "--print-data-log", "--files", str(segment)]
     tool = f"{'kafka' if kafka.version.startswith('3.') else 'org.apache.kafka'}.tools.DumpLogSegments"
     command = java_command([jars / "*"], "128m", tool, *arguments)
-    process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    out, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
-    lines = out.decode().splitlines()
+    lines = (await asyncio.to_thread(output_of, *command)).splitlines()
     batches = [dict(FACT.findall(line)) for line in lines if line.startswith("baseOffset:")]
     records = [dict(FACT.findall(line)) for line in lines if line.startswith("| offset:")]
     return batches, records

@@ -15,10 +15,11 @@ import pytest_asyncio
 from confluent_kafka.admin import AclOperation, ResourcePatternType
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord, Rejected
+from rigs.incidents.runbook import follow_back
 from tests.attacks.attacker import metric, port_of
 from tests.e2e.test_versions_offered import offered
 from tests.full_only import IS_FULL
-from tests.kit.admin import ANY, AUTHORIZER, DENY, grant, own_login, right, take_back
+from tests.kit.admin import ANY, AUTHORIZER, DENY, grant, internal, own_login, right, take_back
 from tests.kit.client import connect, plain, produced
 from tests.proxy.running import EVERY_SECOND, events, file_for, page, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
@@ -241,12 +242,12 @@ async def test_brokers_clocks_are_read_from_topics_that_may_be_described(kafka, 
 
 
 async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(kafka, topic):
-    """Clients are served: brokers judge these topics alone. Metrics and log count what they judged."""
-    hidden = right(AclOperation.DESCRIBE_CONFIGS, topic, DENY)
+    """Clients are served: brokers judge these topics alone. Metrics and log count what they judged. The
+    command of the runbook ends it."""
     await kafka.create_topic(topic)
     await kafka.create_topic("visible")
-    rights = (AclOperation.DESCRIBE_CONFIGS, AclOperation.DESCRIBE)
-    await grant(kafka, *(right(each, ANY) for each in rights), hidden)
+    own = right(AclOperation.DESCRIBE_CONFIGS, "visible")
+    await grant(kafka, right(AclOperation.DESCRIBE, ANY), own)
     async with proxy_of(kafka) as proxy:
         assert await metric(proxy, "tsproxy_topics_unreadable") == 0
         await all_acknowledged(kafka, proxy, topic, "visible")
@@ -254,10 +255,11 @@ async def test_topics_whose_limits_may_not_be_read_are_a_number_and_a_warning(ka
         _, ready = await page(proxy.admin_address, "/readyz?verbose")
         assert f"limits of topics cannot be read: 1 ({topic})" in ready
         assert await metric(proxy, 'tsproxy_records_limits_unknown_total{listener="default"}') == 1
-        await take_back(kafka, hidden)
+        granted = {"BROKER": internal(kafka), "PROXY_USER": "proxy"}
+        await follow_back("Nothing is rejected", "kafka-acls.sh", granted)
         await until(lambda: is_readable(proxy))
     assert warnings_of(proxy).count("topic_limits_denied") == 1
-    await warned_until_limits_are_in_force(kafka, topic, hidden)
+    await warned_until_limits_are_in_force(kafka, topic)
     counted = {line["topic"]: line for line in proxy.decisions() if line["event"] == "counters"}
     assert {name: line.get("records_limits_unknown") for name, line in counted.items()} == {
         topic: 1,
@@ -269,8 +271,9 @@ async def is_readable(proxy):
     return await metric(proxy, "tsproxy_topics_unreadable") == 0
 
 
-async def warned_until_limits_are_in_force(kafka, topic, hidden):
+async def warned_until_limits_are_in_force(kafka, topic):
     """After a grant, the warning ends with the facts that sessions judge by, and not before."""
+    hidden = right(AclOperation.DESCRIBE_CONFIGS, topic, DENY)
     await grant(kafka, hidden)
     async with learning(upstream_of(kafka, sasl=sasl_of("proxy", USERS["proxy"]), refresh_ms=200)) as learned:
         await until(lambda: learned.logged)

@@ -130,42 +130,27 @@ class Fails:
         raise LookupError(context.topic)
 
 
-def test_the_candidate_is_asked_only_about_a_time_that_is_accepted(explained):
-    asked = ("--topic", "orders", "--before", "7d", "--after", "2d", "--timestamp")
-    candidate = "candidate: { message.timestamp.after.max.ms: 1h }"
-
-    def said(hours, policy=f"policy: {{ {candidate} }}"):
-        return explained(*asked, str(NOW_MS + hours * 3_600_000), policy=policy)
-
-    assert re.search("^candidate .*: would be accepted$", said(0), re.M)
-    assert re.search("^candidate .*: would be rejected$", said(2), re.M)
-    assert "candidate" not in said(-1000)
-    assert "candidate" not in said(2, f"policy: {{ mode: 'off', {candidate} }}")
-
-
-def test_json_says_whether_the_candidate_was_asked(explained):
-    """Without a rejection by it, a timestamp may be accepted by it, or it was not asked."""
-
-    def said(hours, policy="candidate: { message.timestamp.after.max.ms: 1h }"):
-        timestamp = str(NOW_MS + hours * 3_600_000)
-        asked = ("--topic", "orders", "--before", "7d", "--after", "2d", "--timestamp", timestamp)
-        found = as_json(explained, *asked, policy=f"policy: {{ {policy} }}")
-        by_candidate = found["candidate_rejection"]
-        return found["candidate_asked"], by_candidate and by_candidate["reason"]
-
-    assert said(0) == (True, None)
-    assert said(2) == (True, "too_far_ahead")
-    assert said(-1000) == (False, None)
-    assert said(0, policy="mode: enforce") == (False, None)
-
-
-def test_a_rule_that_fails_is_named_with_its_line_of_code():
-    rules = (Rule("mine", Match(), RuleSettings(custom_rules=(CustomRule("in-order", Fails()),))),)
-    peer = Peer("", "127.0.0.1", 0, None)
-    found = explain(Policy(rules=rules), peer, "t", NOW_MS, now_ms=NOW_MS, known=None, on_kafka_4=None)
-    place = f"in-order: LookupError at test_explain.py:{Fails.culprits.__code__.co_firstlineno + 1}"
-    assert f"failed     {place}" in as_text(found, NOW_MS, NOW_MS)
-    assert explanation_as_json(found)["failed_rules"] == [place]
+@pytest.mark.parametrize(
+    ("hours", "policy", "is_asked", "reason"),
+    [
+        (0, "", True, None),
+        (2, "", True, "too_far_ahead"),
+        (-1000, "", False, None),
+        (2, "mode: 'off', ", False, None),
+    ],
+)
+def test_the_candidate_is_asked_only_about_a_time_that_is_accepted(
+    explained, hours, policy, is_asked, reason
+):
+    """Without a rejection by it, a timestamp may be accepted by it, or it was not asked: JSON says which."""
+    timestamp = str(NOW_MS + hours * 3_600_000)
+    asked = ("--topic", "orders", "--before", "7d", "--after", "2d", "--timestamp", timestamp)
+    policy = f"policy: {{ {policy}candidate: {{ message.timestamp.after.max.ms: 1h }} }}"
+    said = re.findall("^candidate .*: would be (accepted|rejected)$", explained(*asked, policy=policy), re.M)
+    assert said == (["rejected" if reason else "accepted"] if is_asked else [])
+    found = as_json(explained, *asked, policy=policy)
+    by_candidate = found["candidate_rejection"]
+    assert (found["candidate_asked"], by_candidate and by_candidate["reason"]) == (is_asked, reason)
 
 
 class NamesNumbers:
@@ -173,10 +158,18 @@ class NamesNumbers:
         return [(0, 424242)]
 
 
-def test_a_rule_whose_text_is_no_str_has_failed():
-    rules = (Rule("mine", Match(), RuleSettings(custom_rules=(CustomRule("in-order", NamesNumbers()),))),)
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (Fails(), f"LookupError at test_explain.py:{Fails.culprits.__code__.co_firstlineno + 1}"),
+        (NamesNumbers(), "the text of record 0 is of type int, not str"),
+    ],
+)
+def test_a_rule_that_fails_is_named_with_its_line_of_code_or_its_text(rule, said):
+    rules = (Rule("mine", Match(), RuleSettings(custom_rules=(CustomRule("in-order", rule),))),)
     peer = Peer("", "127.0.0.1", 0, None)
     found = explain(Policy(rules=rules), peer, "t", NOW_MS, now_ms=NOW_MS, known=None, on_kafka_4=None)
-    said = as_text(found, NOW_MS, NOW_MS)
-    assert "failed     in-order: the text of record 0 is of type int, not str" in said
-    assert "424242" not in said + json.dumps(explanation_as_json(found))
+    told = as_text(found, NOW_MS, NOW_MS)
+    assert f"failed     in-order: {said}" in told
+    assert explanation_as_json(found)["failed_rules"] == [f"in-order: {said}"]
+    assert "424242" not in told + json.dumps(explanation_as_json(found))
