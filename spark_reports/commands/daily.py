@@ -13,9 +13,8 @@ from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import period_text
-from spark_reports.report.files import to_json
 from spark_reports.report.headline import bad_and_good
-from spark_reports.report.shape import Report
+from spark_reports.report.shape import Report, to_json
 from spark_reports.report.words import days
 
 _EXAMPLES: Final = """examples:

@@ -18,8 +18,7 @@ from spark_reports.render import teams as team_files
 from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
 from spark_reports.report.owners import Owners
-from spark_reports.report.shape import DayOfTrend, Report, of_row
-from spark_reports.report.shape_for_readers import Links
+from spark_reports.report.shape import DayOfTrend, Links, Report, of_row, to_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 FORMATS: Final[Mapping[str, Callable[[Report], str]]] = MappingProxyType(
     {
         "html": html.render,
-        "json": files.to_json,
+        "json": to_json,
         "csv": sheet.render,
         "prom": prom.render,
     }

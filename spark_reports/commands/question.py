@@ -2,15 +2,16 @@
 cannot say about the days."""
 
 import argparse
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from spark_reports.exits import UsageError
 from spark_reports.log.completeness import State
 from spark_reports.log.period import days_between
 from spark_reports.report import owners
+from spark_reports.report.applications import name_of
 from spark_reports.report.history import NOT_OVER, DayFacts
 from spark_reports.report.owners import Owners, OwnersError
 from spark_reports.report.words import days_in_words
@@ -40,18 +41,24 @@ def owners_of(options: argparse.Namespace) -> Owners:
     return known
 
 
-def of_team(rows: "TableSource", team: str | None, known: Owners) -> "TableSource":
-    """The rows about clients of `--team`; all rows without it."""
+def asked(rows: "TableSource", team: str | None, known: Owners) -> "TableSource":
+    """The rows about clients of `--team`, each as its application; all rows without it."""
 
     @cache
     def is_asked(client_id: str | None, principal: str | None) -> bool:
         return known.team_of({"client_id": client_id, "principal": principal}) == team
 
-    return rows if team is None else rows.where(is_asked)
+    of_team = rows if team is None else rows.where(is_asked)
+    return of_team.of_applications(partial(name_of, entries=known.applications))
 
 
-def sentences(facts: Mapping[str, DayFacts], there: Collection[str]) -> Iterator[str]:
-    """One sentence for each kind of doubt. `there`: the days for which the rollup holds numbers."""
+def sentences(
+    facts: Mapping[str, DayFacts], there: Collection[str], missing: Sequence[str] = ()
+) -> Iterator[str]:
+    """One sentence for each kind of doubt. `there`: the days for which the rollup holds numbers; `missing`:
+    those of which it holds nothing."""
+    if missing:
+        yield f"The rollup holds nothing of {days_in_words(missing)}."
     if days := _days(facts, State.INCOMPLETE):
         yield f"The log of {days} is incomplete: the numbers are a lower bound."
     if days := _days(facts, State.COMPLETE_IN_PART):

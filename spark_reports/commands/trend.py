@@ -4,14 +4,12 @@ import argparse
 import json
 import sys
 from datetime import timedelta
-from functools import partial
 from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import question
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.report import kept_days, trend, words
-from spark_reports.report.applications import name_of
 from spark_reports.report.shape import DAYS_BEFORE
 
 _EXAMPLE: Final = """example:
@@ -38,8 +36,7 @@ def run(options: argparse.Namespace) -> int:
     _, last = arguments.period_of(options)
     first = last - timedelta(days=max(options.days - 1, DAYS_BEFORE))
     clients = stored.producers(options.rollup, first, last)
-    asked = question.of_team(clients, options.team, owners)
-    rows = trend.of_applications(asked, partial(name_of, entries=owners.applications))
+    rows = question.asked(clients, options.team, owners).grouped(trend.CLIENT_DAYS)
     known, facts = rows.table(trend.DAYS), stored.days(options.rollup, first, last)
     changes = trend.changes(rows, last)[: options.top] if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
@@ -61,21 +58,18 @@ def run(options: argparse.Namespace) -> int:
         }
         sys.stdout.write(json.dumps(answer, indent=1) + "\n")
     else:
-        doubts = list(question.sentences(facts, {day["day"] for day in known}))
-        sys.stdout.write(_text(shown, changes, missing, doubts))
+        doubts = list(question.sentences(facts, {day["day"] for day in known}, missing))
+        sys.stdout.write(_text(shown, changes, doubts))
     return OK
 
 
-def _text(
-    shown: list[dict[str, Any]], changes: list[dict[str, Any]], missing: list[str], doubts: list[str]
-) -> str:
+def _text(shown: list[dict[str, Any]], changes: list[dict[str, Any]], doubts: list[str]) -> str:
     lines = [f"{'day':10} {'checked':>16} {'rejected':>16} {'share':>8} {'producers':>10}"]
     lines += [
         f"{day['day']} {day['records']:>16,} {day['rejected_records']:>16,} "
         f"{words.share(day['rejected_records'], day['records']):>8} {day['producers_affected']:>10,}"
         for day in shown
     ]
-    lines += [f"The rollup holds nothing of {words.days_in_words(missing)}."] if missing else []
     lines += doubts
     lines += [
         f"{change['kind']:>10}: {words.producer(change, 60)}, "

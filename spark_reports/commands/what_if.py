@@ -5,7 +5,6 @@ import json
 import re
 import sys
 from datetime import date
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports import arguments
@@ -13,7 +12,6 @@ from spark_reports.commands import question
 from spark_reports.exits import OK, NothingToReportError
 from spark_reports.log.period import period_text
 from spark_reports.report import kept_days, what_if, words
-from spark_reports.report.applications import name_of
 from spark_reports.report.groups import TOTALS
 from spark_reports.report.what_if import Between, Beyond
 
@@ -51,15 +49,13 @@ def run(options: argparse.Namespace) -> int:
     there = stored.days_of(options.rollup, "producers", first, last)
     there |= set(question.without_records(facts))
     drift = stored.drift(options.rollup, first, last, options.topic, options.client)
-    drift = question.of_team(drift, options.team, owners).of_applications(
-        partial(name_of, entries=owners.applications)
-    )
+    drift = question.asked(drift, options.team, owners)
     if not len(drift.rows):
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(drift, options.after, options.before, options.top)
     answer["missing_days"] = question.missing_days(first, last, there)
     answer["logs"] = question.logs(facts)
-    doubts = list(question.sentences(facts, there))
+    doubts = list(question.sentences(facts, there, answer["missing_days"]))
     sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _text(answer, doubts))
     return OK
 
@@ -101,8 +97,6 @@ def _text(answer: dict[str, Any], doubts: list[str]) -> str:
     batches = words.many(answer["batches"], "batch", "batches")
     lines = [f"{words.many(whole, 'record')} with timestamps, in {batches}."]
     lines += words.left_out(answer["records_left_out"])
-    if answer["missing_days"]:
-        lines.append(f"The rollup holds nothing of {words.days_in_words(answer['missing_days'])}.")
     lines += doubts
     if answer["after_ms"] is None and answer["before_ms"] is None:
         lines += [f"{'limit':>8} {'farther ahead':>24} {'farther behind':>24}"]

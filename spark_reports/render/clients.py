@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 from spark_reports.render import parts
 from spark_reports.report import words
-from spark_reports.report.shape import RefusedClient, Repaired, Totals, WouldReject
-from spark_reports.report.shape_for_readers import Team
+from spark_reports.report.shape import RefusedClient, Repaired, Team, Totals, WouldReject
 from tsproxy.model.markup import Markup
 
 

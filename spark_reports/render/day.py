@@ -18,11 +18,6 @@ _PROOFS: Final = {
     State.INCOMPLETE: ("incomplete", "Log incomplete: numbers are at least these"),
 }
 """The look and the name of the mark."""
-_DIRECTIONS: Final = {
-    "better": "better than usual",
-    "worse": "worse than usual",
-    "as_usual": "as usual",
-}
 _MISSING_SHOWN: Final = 3
 """The sentences of each kind about missing parts of the log."""
 _LABELS: Final = ("00", "06", "12", "18", "24")
@@ -150,7 +145,8 @@ def _week(report: Report) -> Markup | None:
         )
         for day in past["days"]
     ]
-    return drawings.days(f"Rejected by day: {_DIRECTIONS.get(past['direction'], 'not compared')}", bars)
+    direction = history.DIRECTION_WORDS.get(past["direction"], "not compared")
+    return drawings.days(f"Rejected by day: {direction}", bars)
 
 
 def _balance(report: Report) -> Markup:

@@ -9,6 +9,7 @@ from typing import Final
 
 from spark_reports.render import drawings, parts, places, producers
 from spark_reports.report import words
+from spark_reports.report.groups import CLIENT, grouped
 from spark_reports.report.shape import Producer, Report, WouldReject
 from tsproxy.model.markup import Markup
 
@@ -44,9 +45,7 @@ def first(report: Report, here: int) -> parts.Parts:
 def would_reject(report: Report) -> list[tuple[WouldReject, int]]:
     """The clients with records that would be rejected: the row with most of them, and all their records. The
     client with most is the first; records far behind the clock are left out."""
-    clients: dict[tuple[str | None, str | None], list[WouldReject]] = {}
-    for row in words.far_behind(report["would_reject"])[1]:
-        clients.setdefault((row["client_id"], row["principal"]), []).append(row)
+    clients = grouped(words.far_behind(report["would_reject"])[1], itemgetter(*CLIENT))
     counts = [
         (max(rows, key=itemgetter("records")), sum(row["records"] for row in rows))
         for rows in clients.values()

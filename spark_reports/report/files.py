@@ -176,13 +176,8 @@ def _replace_text(path: Path, text: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def to_json(report: Report) -> str:
-    """report.json's text."""
-    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
-
-
 def report_of(text: str, path: str) -> Report:
-    """The report in `text`, which `to_json` made. Raises FailedError, which names `path`."""
+    """The report in `text`, which `shape.to_json` made. Raises FailedError, which names `path`."""
     try:
         report = json.loads(text)
     except ValueError as error:

@@ -6,17 +6,25 @@ log lacks nothing from the times at which proxies wrote heartbeats, or too littl
 Plain Python, no Spark, no files.
 """
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, Final, TypedDict, get_type_hints
+from typing import Final
 
 from spark_reports.log.completeness import LogQuality, State
 from spark_reports.log.period import days_between
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
-from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, Report, of_row
-from spark_reports.report.shape_for_readers import History, PastDay, Usual
+from spark_reports.report.shape import (
+    DAYS_BEFORE,
+    DayOfTrend,
+    History,
+    PastDay,
+    Report,
+    Usual,
+    from_json,
+    is_day,
+    of_row,
+)
 
 _LACKS_PERCENT: Final = 1
 """A log that lacks at most this part of its lines and of its time is compared, too. In a fleet, some process
@@ -33,23 +41,19 @@ STATE_WORDS: Final[Mapping[str, str]] = {
     NOT_OVER: "not over when its report was made",
     MISSING: "missing",
 }
-_DIRECTION_WORDS: Final[Mapping[str, str]] = {
-    "better": "Better than usual",
-    "worse": "Worse than usual",
-    "as_usual": "As usual",
+DIRECTION_WORDS: Final[Mapping[str, str]] = {
+    "better": "better than usual",
+    "worse": "worse than usual",
+    "as_usual": "as usual",
 }
 
 
-class DayFacts(TypedDict):
+class DayFacts(DayOfTrend):
     """A day as the rollup keeps it (`DIR/days/2026-11-20.json`)."""
 
-    day: str
     state: str
     """As in PastDay, but never `missing`."""
     is_compared: bool
-    records: int
-    rejected_records: int
-    producers_affected: int
     cause: str | None
     """The cause of most rejected records. Null if there are none, or if the report had several days."""
     cause_records: int
@@ -150,37 +154,21 @@ def missing_days(history: History | None) -> list[str]:
     return [day["day"] for day in days[min(known, default=len(days)) :] if day["state"] == MISSING]
 
 
-def to_text(facts: DayFacts) -> str:
-    return json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
-
-
-def from_text(text: str) -> DayFacts | None:
-    """The facts from a file of a rollup. None for anything else: the day is then missing."""
-    try:
-        facts = of_row(DayFacts, _ADDED | json.loads(text))
-        is_day = date.fromisoformat(facts["day"]).isoformat() == facts["day"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-    values: Mapping[str, Any] = facts
-    is_valid = is_day and all(isinstance(values[name], kind) for name, kind in _FORM.items())
-    is_valid = is_valid and all(isinstance(name, str) for name in facts["teams"])
-    is_valid = is_valid and all(map(_is_pair, facts["processes"]))
-    return facts if is_valid and facts["state"] in (*State, NOT_OVER) else None
-
-
-_LISTS: Final = ("teams", "processes")
-_ADDED: Final[Mapping[str, Any]] = {
-    **{name: [] for name in _LISTS},
+_ADDED: Final[Mapping[str, object]] = {
+    "teams": [],
+    "processes": [],
     "would_reject_records": None,
     "would_reject_producers": None,
 }
 """The facts that files of earlier releases lack."""
 
-_FORM: Final[Mapping[str, Any]] = get_type_hints(DayFacts) | dict.fromkeys(_LISTS, list)
 
-
-def _is_pair(names: Any) -> bool:
-    return isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
+def from_text(text: str) -> DayFacts | None:
+    """The facts from a file of a rollup. None for anything else: the day is then missing."""
+    facts = from_json(DayFacts, text, _ADDED)
+    if facts is None or not is_day(facts["day"]) or facts["state"] not in (*State, NOT_OVER):
+        return None
+    return facts if all(len(process) == 2 for process in facts["processes"]) else None
 
 
 def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None) -> History:
@@ -243,8 +231,8 @@ def _sentence(days: Sequence[PastDay], usual: Usual | None, direction: str, new_
         return " ".join(["Not compared with the days before.", *_why_not(today, before)])
     median = f"{in_words(usual['share_of'])} ({words.count(usual['rejected_records'])})"
     parts = [
-        f"{_DIRECTION_WORDS[direction]}: {in_words(today)} of the records of {today['day']} were rejected "
-        f"({words.count(today['rejected_records'] or 0)})",
+        f"{words.sentence(DIRECTION_WORDS[direction])}: {in_words(today)} of the records of "
+        f"{today['day']} were rejected ({words.count(today['rejected_records'] or 0)})",
         f"{median} in the median of {words.many(usual['days'], 'day')} before",
         *([f"{in_words(before[-1])} on the day before"] if before[-1]["is_compared"] else []),
     ]

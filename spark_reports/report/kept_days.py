@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from spark_reports.log.period import days_between
 from spark_reports.report import files, history
 from spark_reports.report.history import DayFacts
-from spark_reports.report.shape import DAYS_BEFORE
+from spark_reports.report.shape import DAYS_BEFORE, to_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,4 +47,4 @@ def of_texts(texts: Iterable[str]) -> dict[str, DayFacts]:
 
 def keep(spark: "SparkSession", rollup: str, facts: Iterable[DayFacts]) -> None:
     for day in facts:
-        files.write(spark, f"{rollup}/days", f"{day['day']}.json", history.to_text(day))
+        files.write(spark, f"{rollup}/days", f"{day['day']}.json", to_json(day))

@@ -45,8 +45,8 @@ from typing import Any, Final
 from spark_reports.report import causes, links, words
 from spark_reports.report.applications import Application
 from spark_reports.report.groups import grouped
-from spark_reports.report.shape import Producer, Report
-from spark_reports.report.shape_for_readers import Known, Owned, Team
+from spark_reports.report.headline import rejected_records
+from spark_reports.report.shape import Known, Owned, Producer, Report, Team
 from tsproxy.model.policy import NamePattern
 
 MAX_CLIENTS: Final = 10_000
@@ -156,12 +156,10 @@ def assigned(
     ]
     report = {**report, "producers": producers}
     rows = _teams(owners, clients, watched, repaired)
-    totals = report["totals"]
-    rejected = totals["records_rejected"] + totals["records_broker_rejected"]
     owned = Owned(
         teams=rows,
-        producers_left_out=totals["producers_affected"] - len(clients),
-        rejected_records_left_out=rejected - sum(row["rejected_records"] for row in rows),
+        producers_left_out=report["totals"]["producers_affected"] - len(clients),
+        rejected_records_left_out=rejected_records(report["totals"]) - _sum(rows, "rejected_records"),
         help=owners.help,
     )
     return {**report, "owners": owned}

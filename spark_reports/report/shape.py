@@ -9,11 +9,13 @@ after a retriable error; they are not part of `records_judged`:
                    + records_broker_rejected + records_unconfirmed
 """
 
+import json
 from collections.abc import Mapping
-from typing import Any, Final, TypedDict, TypeVar, cast
+from datetime import date
+from types import MappingProxyType
+from typing import Any, Final, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
 from spark_reports.log.completeness import LogQuality
-from spark_reports.report.shape_for_readers import History, Known, Links, Owned
 
 SHAPE_VERSION: Final = 2
 
@@ -32,6 +34,39 @@ def of_row(shape: type[_Shape], row: Mapping[str, Any], **others: object) -> _Sh
     missing."""
     values = {**row, **others}
     return cast(_Shape, {name: values[name] for name in shape.__annotations__})
+
+
+def to_json(value: Mapping[str, object]) -> str:
+    """The text of a file."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def from_json(
+    shape: type[_Shape], text: str, added: Mapping[str, object] = MappingProxyType({})
+) -> _Shape | None:
+    """The value that `to_json` wrote, with the keys of the shape alone; None for any other text. `added`: the
+    values of keys that files of earlier releases lack."""
+    try:
+        return cast(_Shape, _typed(shape, {**added, **json.loads(text)}))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def _typed(kind: Any, value: Any) -> Any:
+    """The value, if it is of that type. Raises TypeError or KeyError."""
+    if is_typeddict(kind):
+        return {name: _typed(own, value[name]) for name, own in get_type_hints(kind).items()}
+    if not isinstance(value, get_origin(kind) if get_origin(kind) is list else kind):
+        raise TypeError
+    return [_typed(get_args(kind)[0], each) for each in value] if isinstance(value, list) else value
+
+
+def is_day(text: str) -> bool:
+    """Whether it is a day such as `2026-11-20`."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 class Counts(TypedDict):
@@ -180,6 +215,14 @@ class Example(TypedDict):
 class TopicShare(TypedDict):
     topic: str
     rejected_records: int
+
+
+class Known(TypedDict):
+    """An entry `[[known]]` of the owners' file: somebody works at the mistake."""
+
+    until: str
+    """The last day on which it is known."""
+    ticket: str | None
 
 
 class Producer(OwnedClient):
@@ -367,6 +410,84 @@ class WrongClock(TypedDict):
     """The proxy's clock minus the brokers'."""
     records: int
     producers: list[HarmedProducer]
+
+
+class PastDay(TypedDict):
+    """A day of History. Its counts are null if the rollup does not hold it."""
+
+    day: str
+    state: str
+    """`complete`, `complete_in_part` or `incomplete` as in LogQuality; `not_over`; or `missing`: the rollup
+    does not hold the day."""
+    is_compared: bool
+    """False if the day is missing, is not over, had no records, or if too much of its log is missing."""
+    records: int | None
+    rejected_records: int | None
+
+
+class Usual(TypedDict):
+    """The medians of the days before that can be compared; of an even number of days, the lower one of the
+    two in the middle. `share_of` has the counts of the day with the median share."""
+
+    days: int
+    rejected_records: int
+    share_of: PastDay
+
+
+class History(TypedDict):
+    """The last day of the period beside the seven days before it (`daily --rollup`)."""
+
+    days: list[PastDay]
+    """Eight days, the oldest first. The last one is the day itself."""
+    direction: str
+    """`better`, `worse` or `as_usual`, by the share of rejected records; `not_compared`."""
+    usual: Usual | None
+    """Null if nothing can be compared."""
+    sentence: str
+
+
+class Team(TypedDict):
+    """An owner, with the counts of its producers that were rejected; `team` is null for those that nobody
+    owns."""
+
+    team: str | None
+    channel: str | None
+    """A mail address, an address of a chat (`https://…`) or the name of a channel (`#…`)."""
+    producers: int
+    records: int
+    rejected_records: int
+    would_reject_producers: int
+    would_reject_records: int
+    """As in Totals."""
+    far_behind_records: int
+    repaired_producers: int
+    repaired_records: int
+
+
+class Owned(TypedDict):
+    """The owners of the producers that were rejected (`daily --owners`)."""
+
+    teams: list[Team]
+    """All teams of the file, the one with most rejected records first, and the row without a team last."""
+    producers_left_out: int
+    """The number of producers beyond the 10,000 worst. Their owners are not looked up."""
+    rejected_records_left_out: int
+    help: str | None
+    """The end of each text for a team, from the file of owners."""
+
+
+class Links(TypedDict):
+    """The targets of the page's links, relative to the page; null if there is none."""
+
+    json: str | None
+    csv: str | None
+    index: str | None
+    day_before: str | None
+    day_after: str | None
+    teams: str | None
+    """The folder of the teams' folders (`report.teams`)."""
+    address: str | None
+    """`--address`: where readers find the folder above that of the teams."""
 
 
 class Report(TypedDict):

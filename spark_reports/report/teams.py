@@ -9,14 +9,12 @@ latest.json is also all that a later run knows of the team's days. index.html an
 Plain Python, no Spark, no files.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
-from typing import Any, Final, Literal, TypedDict, cast, get_type_hints
+from typing import Final, TypedDict
 
 from spark_reports.report import links, notices, words
-from spark_reports.report.shape import Client, Report, of_row
-from spark_reports.report.shape_for_readers import Links, Team
+from spark_reports.report.shape import Client, Links, Report, Team, from_json, is_day, of_row
 
 LATEST: Final = "latest.json"
 INDEX: Final = "index.html"
@@ -32,8 +30,7 @@ _HELP: Final = (
 )
 """The end of a text, if the file of owners has no `help`."""
 
-Outcome = Literal["rejected", "would_reject", "far_behind", "repaired"]
-OUTCOMES: Final[Mapping[Outcome, str]] = {
+OUTCOMES: Final[Mapping[str, str]] = {
     "rejected": "rejected",
     "would_reject": "would be rejected",
     "far_behind": "far behind the clock",
@@ -58,7 +55,8 @@ class TeamDay(TypedDict):
 class TeamRow(Client):
     """Records of a client that ended in the same way for the same cause."""
 
-    outcome: Outcome
+    outcome: str
+    """One of OUTCOMES."""
     cause: str
     fix: str
     since: str | None
@@ -196,31 +194,9 @@ def linked(report: Report, known: Latest) -> Report:
     return {**report, "links": beside}
 
 
-def to_text(known: Latest) -> str:
-    return json.dumps(known, indent=1, ensure_ascii=False) + "\n"
-
-
 def from_text(text: str | None) -> Latest | None:
-    """The file that `to_text` wrote; None for anything else, whose days are then lost."""
-    try:
-        written: Any = json.loads(text or "")
-        days = [_read(TeamDay, day) for day in written["days"]]
-        rows = [_read(TeamRow, row) for row in written["rows"]]
-        known: Any = _read(Latest, written) | {"days": days, "rows": rows}
-        dates = [date.fromisoformat(day["day"]) for day in (known, *days)]
-    except (ValueError, TypeError, KeyError, RecursionError):
+    """The file that `to_json` wrote; None for anything else, whose days are then lost."""
+    known = from_json(Latest, text or "")
+    if known is None or known["version"] != _VERSION or not known["days"]:
         return None
-    return cast(Latest, known) if known["version"] == _VERSION and len(dates) > 1 else None
-
-
-def _read(shape: type, values: Any) -> dict[str, Any]:
-    """The values of a shape's keys. Raises KeyError, TypeError or ValueError for anything else."""
-    hints = get_type_hints(shape).items()
-    return {
-        name: hint(values[name])
-        if hint in (str, int)
-        else None
-        if values[name] is None
-        else str(values[name])
-        for name, hint in hints
-    }
+    return known if all(is_day(day["day"]) for day in (known, *known["days"])) else None

@@ -14,7 +14,8 @@ from spark_reports.log.read import Source
 from spark_reports.render import html
 from spark_reports.report import gates, words
 from spark_reports.report.assemble import assemble
-from spark_reports.report.files import report_of, to_json
+from spark_reports.report.files import report_of
+from spark_reports.report.shape import to_json
 from tests.decisions.outcomes import batch, outcome, rejected
 from tests.spark_reports.collected import collect
 from tests.spark_reports.day import DAY_MS, FRIDAY, HOUR_MS, MIDNIGHT_MS, a_day

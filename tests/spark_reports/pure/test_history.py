@@ -7,6 +7,7 @@ import pytest
 
 from spark_reports.render import html
 from spark_reports.report import history
+from spark_reports.report.shape import to_json
 from tests.spark_reports import reports
 from tests.spark_reports.day import FRIDAY
 from tests.spark_reports.pure.test_html import Page
@@ -29,25 +30,24 @@ def test_a_day_is_compared_with_the_median_of_seven_days_and_with_the_day_before
     )
 
 
+NONE_BEFORE = {f"d{n}": {"rejected_records": 0} for n in range(13, 20)}
+
+
 @pytest.mark.parametrize(
-    ("rejected", "direction"),
-    [(2_625, "as_usual"), (2_626, "worse"), (1_575, "as_usual"), (1_574, "better"), (0, "better")],
+    ("today", "before", "direction"),
+    [
+        # The median is 2.1%: 2,100 of 100,000. A share within a quarter of it is as usual.
+        *(({"rejected_records": n}, {}, "as_usual") for n in (2_625, 1_575)),
+        *(({"rejected_records": n}, {}, "better") for n in (1_574, 0)),
+        ({"rejected_records": 2_626}, {}, "worse"),
+        ({}, NONE_BEFORE, "worse"),
+        ({"rejected_records": 0}, NONE_BEFORE, "as_usual"),
+        # A day with ten times the traffic and the same share.
+        ({"records": 1_000_000, "rejected_records": 21_000}, {}, "as_usual"),
+    ],
 )
-def test_a_share_within_a_quarter_of_the_median_is_as_usual(rejected, direction):
-    """The median is 2.1%: 2,100 of 100,000."""
-    assert of(d20={"rejected_records": rejected})["direction"] == direction
-
-
-def test_rejections_after_a_week_without_any_are_worse_and_none_again_is_as_usual():
-    none = {f"d{n}": {"rejected_records": 0} for n in range(13, 20)}
-    assert of(**none)["direction"] == "worse"
-    assert of(**none, d20={"rejected_records": 0})["direction"] == "as_usual"
-
-
-def test_the_share_decides_and_not_the_number_of_records():
-    """A day with ten times the traffic and the same share is as usual."""
-    found = of(d20={"records": 1_000_000, "rejected_records": 21_000})
-    assert found["direction"] == "as_usual"
+def test_the_share_of_rejected_records_decides_whether_a_day_is_as_usual(today, before, direction):
+    assert of(**before, d20=today)["direction"] == direction
 
 
 INCOMPLETE = {"state": "incomplete", "is_compared": False, "records": 10, "rejected_records": 0}
@@ -70,14 +70,23 @@ def test_a_day_that_is_missing_or_incomplete_is_named_and_is_not_counted_as_a_da
         assert found["days"][0]["records"] is found["days"][0]["rejected_records"] is None
 
 
-def test_of_an_even_number_of_days_the_lower_one_in_the_middle_is_the_median():
-    found = of(d13=None)
-    assert found["usual"]["rejected_records"] == 500 + 100 * 16
-
-
-def test_a_day_without_records_has_no_share():
-    found = of(d19={"records": 0, "rejected_records": 0, "is_compared": False})
-    assert "Left out: 2026-11-19 (no records)." in found["sentence"]
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"d13": None}, "2.1% (2,100) in the median of 6 days before"),  # the lower one of two in the middle
+        (
+            {"d19": {"records": 0, "rejected_records": 0, "is_compared": False}},
+            "Left out: 2026-11-19 (no records).",
+        ),
+        # In a fleet, some process is killed every day.
+        (
+            {"d14": {"state": "incomplete"}, "d15": {"state": "incomplete"}},
+            "Of these days, 2 are incomplete, by at most 1%.",
+        ),
+    ],
+)
+def test_the_sentence_says_with_which_days_the_day_is_compared(changed, says):
+    assert says in of(**changed)["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -106,12 +115,6 @@ def test_nothing_is_claimed_where_no_day_before_is_known():
     assert "Rejected by day: not compared" in page
 
 
-def test_incomplete_days_that_are_compared_are_counted_in_the_sentence():
-    """In a fleet, some process is killed every day."""
-    found = of(d14={"state": "incomplete"}, d15={"state": "incomplete"})
-    assert "Of these days, 2 are incomplete, by at most 1%." in found["sentence"]
-
-
 def facts_of(log=None, days=None, processes=None, **changed):
     report = reports.fixed() | changed
     report["log"] = report["log"] | (log or {})
@@ -123,7 +126,7 @@ def facts_of(log=None, days=None, processes=None, **changed):
 
 def test_the_facts_of_a_day_are_read_back_as_they_were_written():
     [facts] = facts_of(processes={"2026-11-20": {("px", "a"), ("px", "b")}})
-    assert history.from_text(history.to_text(facts)) == facts
+    assert history.from_text(to_json(facts)) == facts
     assert facts["processes"] == [["px", "a"], ["px", "b"]]
     assert (facts["state"], facts["is_compared"], facts["cause"]) == ("complete", True, "the wrong time unit")
     assert 0 < facts["cause_records"] <= 941_773
@@ -195,7 +198,7 @@ def test_days_of_one_report_have_their_own_counts_and_no_cause():
     [
         *("", "{", "[]", "null", "{}", '{"day": "2026-11-20"}', "[" * 100_000),
         *[
-            history.to_text(reports.week()["2026-11-20"] | change)
+            to_json(reports.week()["2026-11-20"] | change)
             for change in (
                 {"day": "20261120"},
                 {"day": "../../etc"},
@@ -213,22 +216,16 @@ def test_a_file_of_another_form_is_a_missing_day(text):
     assert history.from_text(text) is None
 
 
-def test_the_page_has_the_sentence_and_nothing_of_it_without_a_rollup():
-    shown = Page(html.render(reports.complete())).words
-    assert "rejected (941,773), 6.7% (365,642) in the median of 7 days before" in shown
-    without = html.render(reports.fixed())
-    assert "median" not in without
-    assert "as usual" not in without.lower()
-
-
-def test_the_page_draws_the_eight_days_on_a_scale_of_their_own():
-    """A share of 5% was once a sliver on a track of 100%."""
+def test_the_page_has_the_sentence_and_the_eight_days_and_none_of_them_without_a_rollup():
+    """The days have a scale of their own. A share of 5% was once a sliver on a track of 100%."""
     page = html.render(reports.complete())
+    assert "rejected (941,773), 6.7% (365,642) in the median of 7 days before" in Page(page).words
     assert "Rejected by day: worse than usual" in page
     heights = re.findall(r'style="height:(\d+)%"', page)
     assert [int(each) for each in heights] == [30, 33, 36, 39, 67, 70, 73, 100]
     assert "<b>5.1%</b>" in page
-    assert "Rejected by day:" not in html.render(reports.fixed())
+    without = html.render(reports.fixed())
+    assert not any(text in without.lower() for text in ("median", "as usual", "rejected by day:"))
 
 
 def test_a_day_that_is_missing_is_a_dash_and_one_that_is_not_compared_is_pale():

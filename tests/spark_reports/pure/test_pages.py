@@ -5,7 +5,7 @@ import re
 import pytest
 
 from spark_reports.render import html
-from spark_reports.render.pages import of_team
+from spark_reports.render import teams as render
 from spark_reports.render.places import producer_id
 from spark_reports.report import links, teams
 from spark_reports.report.headline import rejected_records
@@ -16,7 +16,7 @@ from tests.spark_reports.pure.test_html import Page
 def page_of(report, name="Payments"):
     """The page of a team's day."""
     [team] = [row for row in report["owners"]["teams"] if row["team"] == name]
-    return of_team(teams.linked(report, teams.latest(report, team, None)), team)
+    return render.page(teams.linked(report, teams.latest(report, team, None)), team)
 
 
 def test_the_page_of_a_team_answers_who_what_since_when_whose_and_what_to_do():

@@ -9,7 +9,8 @@ import pytest
 from pyarrow import parquet
 
 from spark_reports.cli import main
-from spark_reports.report import files, stored
+from spark_reports.report import stored
+from spark_reports.report.shape import to_json
 from tests.spark_reports import reports
 from tests.spark_reports.day import FRIDAY
 
@@ -45,7 +46,7 @@ def test_trend_what_if_and_gate_run_where_there_is_neither_spark_nor_java(tmp_pa
     """Each started Java for the megabytes of a rollup: 15 to 40 seconds, also for a mistake in a path."""
     write(tmp_path)
     report = tmp_path / "report.json"
-    report.write_text(files.to_json(reports.fixed()))
+    report.write_text(to_json(reports.fixed()))
     commands = [
         asked("what-if", tmp_path, "--after", "1h"),
         asked("trend", tmp_path, "--days", "1"),

@@ -13,6 +13,7 @@ from spark_reports.render import html, sheet
 from spark_reports.render import teams as render
 from spark_reports.report import day, files, owners, tables, teams, words
 from spark_reports.report.assemble import assemble
+from spark_reports.report.shape import to_json
 from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.pure.test_html import Page
@@ -190,7 +191,7 @@ def test_without_addresses_no_file_has_one():
     publication = Publication("out", ("csv",), owners=owner)
     for is_shown, each in ((True, made), (False, made.without_addresses())):
         report, everybody, _ = publication.completed(each, MIDNIGHT_MS + DAY_MS, None, {}, {})
-        texts = [html.render(report), files.to_json(report), sheet.render(everybody)]
+        texts = [html.render(report), to_json(report), sheet.render(everybody)]
         texts += [day.to_text(each, 1), *folder(report, "Late").values()]
         assert any("10.0.0.1" in text for text in texts) is is_shown
         assert "late" in texts[0]
@@ -225,23 +226,18 @@ def test_different_teams_have_different_safe_folders():
 
 
 @pytest.mark.parametrize(
-    ("publication", "link"),
+    ("publication", "first_day", "link"),
     [
-        (Publication("out", ("html",)), "teams"),
-        (Publication("out", ("html",)).of_day(FRIDAY), "../teams"),
+        (Publication("out", ("html",)), "2026-11-20", "teams"),
+        (Publication("out", ("html",)).of_day(FRIDAY), "2026-11-20", "../teams"),
+        (Publication("out", ("html",)), "2026-11-19", None),  # the bars of teams are of days
     ],
 )
-def test_the_days_page_links_the_pages_of_its_teams_where_they_are(publication, link):
-    report, _ = publication.linked(owned(), [], {})
+def test_the_days_page_links_the_pages_of_its_teams_where_they_are(publication, first_day, link):
+    report, _ = publication.linked(owned() | {"first_day": first_day}, [], {})
     assert report["links"]["teams"] == link
-    assert f"{link}/{teams.folder_of('Payments')}/2026-11-20.html" in Page(html.render(report)).links
-
-
-def test_a_report_of_several_days_has_no_folders_for_teams():
-    """Their bars are of days."""
-    several = owned() | {"first_day": "2026-11-19"}
-    report, _ = Publication("out", ("html",)).linked(several, [], {})
-    assert report["links"]["teams"] is None
+    found = [each for each in Page(html.render(report)).links if "2026-11-20.html" in each]
+    assert (f"{link}/{teams.folder_of('Payments')}/2026-11-20.html" in found) is bool(found) is bool(link)
 
 
 def test_a_client_that_is_called_as_the_folded_ones_has_an_owner_and_they_have_none():
