@@ -72,12 +72,25 @@ def hostile(text):
 
 
 OWNERS = """
-owners = [
-  { team = "Payments", channel = "payments@example.com", client_ids = ["billing-*"] },
-  { team = "Devices", channel = "https://chat.example.com/devices", principals = ["User:iot*"] },
-  { team = "Orders", channel = "#orders", client_ids = ["orders-*", "kiosk-*"] },
-  { team = "Clicks", client_ids = ["mobile-*"] },
-]
+[[owners]]
+team = "Payments"
+channel = "payments@example.com"
+client_ids = ["checkout", "billing-*"]
+
+[[owners]]
+team = "Devices"
+channel = "https://chat.example.com/devices"
+client_ids = ["*"]
+principals = ["User:iot*"]
+
+[[owners]]
+team = "Orders"
+channel = "#orders"
+client_ids = ["orders-*", "kiosk-*"]
+
+[[owners]]
+team = "Clicks"
+client_ids = "mobile-*"
 """
 
 

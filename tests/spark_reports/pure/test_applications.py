@@ -5,9 +5,9 @@ import pytest
 from spark_reports.render import html
 from spark_reports.report import trend, words
 from spark_reports.report.applications import RULES, folded, name_of
+from tests.spark_reports.day import FRIDAY
 from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_owners import found
-from tests.spark_reports.pure.test_trend import FRIDAY
 from tests.spark_reports.rolled import known, rejected, reported, watched
 
 ORDERS = '[[applications]]\nname = "Orders"\nclient_ids = ["orders-*", "Order?"]\n'
@@ -103,18 +103,14 @@ def test_an_application_is_one_row_and_hides_nobody():
     assert "Its clients: orders-app-7kq9" in Page(page).words
 
 
-def test_an_application_belongs_to_the_team_of_its_clients():
-    """Globs fit client ids, not the name that a report gives them."""
-    file = '[[owners]]\nteam = "A"\nclient_ids = ["orders-app-????9", "orders-app-?????"]\n'
-    report = day(file=file)
+@pytest.mark.parametrize(("entry", "name"), [("", "orders-app-*"), (ORDERS, "Orders")])
+def test_an_application_belongs_to_the_team_of_its_clients(entry, name):
+    """Globs fit client ids, not the name that a report or the file gives them."""
+    report = day(
+        file=f'{entry}[[owners]]\nteam = "A"\nclient_ids = ["orders-app-????9", "orders-app-?????"]\n'
+    )
     teams = {each["client_id"]: each["team"] for each in report["producers"]}
-    assert teams["orders-app-*"] == "A"
+    assert teams[name] == "A"
     assert {row["team"] for row in report["would_reject"]} == {"A"}
     [own] = [each for each in report["owners"]["teams"] if each["team"] == "A"]
     assert (own["producers"], own["rejected_records"], own["would_reject_records"]) == (1, 60_000, 50)
-
-
-def test_an_application_of_the_file_has_its_name():
-    report = day(file=f'{ORDERS}[[owners]]\nteam = "A"\nclient_ids = ["orders-*"]\n')
-    assert report["producers"][0]["client_id"] == "Orders"
-    assert report["producers"][0]["team"] == "A"

@@ -1,9 +1,9 @@
-"""Producers by cause: the advice once, a line for each, and the same groups everywhere."""
+"""Producers by cause: the advice once, a line for each, the same groups everywhere, no record in two rows."""
 
 import re
 
 from spark_reports.render import html, producers
-from spark_reports.report import causes
+from spark_reports.report import causes, reasons
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_notices import notices
 
@@ -86,13 +86,6 @@ def test_the_page_has_the_evidence_of_a_producer_with_two_causes_once():
     assert f"Its causes, by records: 152,472 {SECONDS}; 76,236 {TOO_OLD}." in page
 
 
-def test_the_advice_stands_once_for_each_cause_and_not_for_each_producer():
-    text = re.sub(r"<pre>.*?</pre>", "", html.render(fleet(50)), flags=re.DOTALL)
-    groups = text[text.index('id="producers"') : text.index('id="trend"')]
-    assert groups.lower().count("multiply by 1,000") == 1
-    assert groups.count("svc-1") >= 1
-
-
 def test_a_line_has_the_name_the_records_the_share_and_since_when():
     _, line, *_ = html.render(reports.fixed()).split('<details class="line"')
     line = line.split("<summary>")[1].split("</summary>")[0]
@@ -101,9 +94,11 @@ def test_a_line_has_the_name_the_records_the_share_and_since_when():
     assert "Topics: telemetry Since: 13 Nov (8+ d) Hours (UTC): rejected in 16 of 24 hours" in shown
 
 
-def test_a_large_group_shows_its_worst_producers_and_opens_to_the_others():
+def test_a_large_group_has_its_advice_once_shows_its_worst_producers_and_opens_to_the_others():
     page = html.render(fleet(50))
-    assert page[page.index('id="producers"') : page.index('id="trend"')].count('class="client">svc-') == 50
+    groups = page[page.index('id="producers"') : page.index('id="trend"')]
+    assert re.sub("<pre>.*?</pre>", "", groups, flags=re.DOTALL).lower().count("multiply by 1,000") == 1
+    assert groups.count('class="client">svc-') == 50
     rest = 25 - producers.LINES_SHOWN
     more = f"<summary>{rest} more producers with this cause: [\\d,]+ records</summary>"
     assert len(re.findall(more, page)) == 2
@@ -115,3 +110,51 @@ def test_what_the_platform_can_do_stands_beside_the_fix_and_in_no_letter():
         "&#x27;", "'"
     )
     assert not any("raise the topic" in text for text in notices(report))
+
+
+COUNTS = ("batches", "records", "bad_records", "collateral_records")
+NEGATIVE = {
+    "cause": "timestamps are before 1970",
+    "fix": "check how the event time is computed",
+    "platform": None,
+}
+
+
+def table():
+    """The row of `groups.REASONS` for records that are too old, of three producers."""
+    [row] = [row for row in reports.fixed()["reasons"] if row["cause"] == TOO_OLD]
+    return [row | dict.fromkeys(COUNTS, 100) | {"producers": 3, "topic_limit_records": 100}]
+
+
+def listed(**changes):
+    """A producer that the report lists, with 30 records that are too old."""
+    return {"reasons": [table()[0] | dict.fromkeys(COUNTS, 30) | {"drift_min_ms": 0} | changes]}
+
+
+def counted(producers):
+    return [
+        (row["cause"], row["producers"], *(row[name] for name in COUNTS))
+        for row in reasons.by_cause(table(), producers)
+    ]
+
+
+def test_timestamps_before_1970_have_a_row_of_their_own():
+    """Groups of producers have it, and the headline would contradict them."""
+    assert counted([listed(), listed(**NEGATIVE)]) == [
+        (TOO_OLD, 2, 70, 70, 70, 70),
+        (NEGATIVE["cause"], 1, 30, 30, 30, 30),
+    ]
+    [_, row] = reasons.by_cause(table(), [listed(**NEGATIVE)])
+    assert row["fix"] == NEGATIVE["fix"]
+    assert set(row) == set(reports.fixed()["reasons"][0])
+
+
+def test_a_row_of_which_nothing_is_left_is_left_out():
+    all_of_them = [listed(**NEGATIVE), listed(**NEGATIVE), listed(**NEGATIVE, **dict.fromkeys(COUNTS, 40))]
+    assert counted(all_of_them) == [(NEGATIVE["cause"], 3, 100, 100, 100, 100)]
+    assert [row[2:] for row in counted(all_of_them[:2])] == [(60,) * 4, (40,) * 4]
+
+
+def test_a_reason_with_another_error_or_verdict_is_another_reason():
+    others = [listed(**NEGATIVE, error_code=2), listed(**NEGATIVE, verdict="broker_rejected")]
+    assert counted(others) == counted([]) == [(TOO_OLD, 3, 100, 100, 100, 100)]

@@ -1,11 +1,11 @@
-"""Days of a period that are missing, their text, and the first line of a page that lacks them."""
+"""Days of a period that are missing or doubtful, their text, and the first line of a page that lacks them."""
 
 from datetime import date
 
 import pytest
 
-from spark_reports.commands.question import missing_days
-from spark_reports.log.completeness import Evidence, LineGap, days_without_log
+from spark_reports.commands.question import missing_days, sentences
+from spark_reports.log.completeness import Evidence, LineGap, State, days_without_log
 from spark_reports.report.headline import headline
 from spark_reports.report.words import days_in_words
 from tests.spark_reports import reports
@@ -29,6 +29,24 @@ def test_missing_days_are_shown_as_spans(there, text):
     assert days_in_words(missing_days(FIRST, LAST, there)) == text
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (State.COMPLETE, None),
+        (
+            State.COMPLETE_IN_PART,
+            "The log of {} is complete only for the times at which each proxy was heard.",
+        ),
+        ("not_over", "The report of {} was made before the end of the day."),
+    ],
+)
+def test_days_whose_numbers_are_not_whole_are_named_by_what_their_report_said(state, said):
+    """test_what_if.py has days whose log is incomplete or not known."""
+    facts = {f"2026-11-{day}": {"state": state} for day in (22, 20)}
+    facts["2026-11-21"] = {"state": State.COMPLETE}
+    assert list(sentences(facts, facts.keys())) == ([said.format("2026-11-20, 2026-11-22")] if said else [])
+
+
 WEEK = FRIDAY, date(2026, 11, 26)
 AFTER_MS = MIDNIGHT_MS + 8 * DAY_MS
 
@@ -45,31 +63,31 @@ def gap(name, after_ms, before_ms):
     return LineGap(proxy="px", boot=name, seq_first=1, seq_last=9, after_ts=after_ts, before_ts=before_ts)
 
 
-def lacks(*boots, gaps=(), now_ms=AFTER_MS):
-    return days_without_log(Evidence([*boots], [*gaps], []), *WEEK, now_ms)
+BEFORE, AFTER, WHOLE = (boot("1", *(day * DAY_MS for day in days)) for days in ((0, 2), (4, 7), (0, 7)))
+BETWEEN = boot("3", 2 * DAY_MS + HOUR_MS, 2 * DAY_MS + 2 * HOUR_MS)
 
 
-def test_a_week_with_a_heartbeat_on_each_day_lacks_none():
-    assert lacks(*(boot(str(n), n * DAY_MS + HOUR_MS, n * DAY_MS + 2 * HOUR_MS) for n in range(7))) == []
-
-
-def test_days_on_which_no_proxy_wrote_are_missing_however_many_ran_before_and_after():
-    before, after = boot("1", 0, 2 * DAY_MS), boot("2", 4 * DAY_MS, 7 * DAY_MS)
-    assert lacks(before, after) == ["2026-11-22", "2026-11-23"]
-    assert lacks(before, after, boot("3", 2 * DAY_MS + HOUR_MS, 2 * DAY_MS + 2 * HOUR_MS)) == ["2026-11-23"]
-
-
-def test_a_day_whose_files_are_lost_is_missing_although_its_process_went_on():
-    ran = boot("1", 0, 7 * DAY_MS)
-    assert lacks(ran, gaps=[gap("1", 2 * DAY_MS - 1, 3 * DAY_MS + 1)]) == ["2026-11-22"]
-    assert lacks(ran, gaps=[gap("1", 2 * DAY_MS + HOUR_MS, 3 * DAY_MS)]) == []
+@pytest.mark.parametrize(
+    ("boots", "gaps", "days"),
+    [
+        ([boot(str(n), n * DAY_MS + HOUR_MS, n * DAY_MS + 2 * HOUR_MS) for n in range(7)], [], []),
+        # No proxy wrote, however many ran before and after.
+        ([BEFORE, AFTER], [], [22, 23]),
+        ([BEFORE, AFTER, BETWEEN], [], [23]),
+        # The files of a day are lost, although its process went on.
+        ([WHOLE], [gap("1", 2 * DAY_MS - 1, 3 * DAY_MS + 1)], [22]),
+        ([WHOLE], [gap("1", 2 * DAY_MS + HOUR_MS, 3 * DAY_MS)], []),
+    ],
+)
+def test_a_day_without_a_heartbeat_of_any_proxy_is_missing(boots, gaps, days):
+    found = days_without_log(Evidence(boots, gaps, []), *WEEK, AFTER_MS)
+    assert found == [f"2026-11-{day}" for day in days]
 
 
 def test_days_that_have_not_begun_are_not_missing():
-    assert lacks(boot("1", 0, DAY_MS), now_ms=MIDNIGHT_MS + 2 * DAY_MS + HOUR_MS) == [
-        "2026-11-21",
-        "2026-11-22",
-    ]
+    log = Evidence([boot("1", 0, DAY_MS)], [], [])
+    found = days_without_log(log, *WEEK, MIDNIGHT_MS + 2 * DAY_MS + HOUR_MS)
+    assert found == ["2026-11-21", "2026-11-22"]
 
 
 @pytest.mark.parametrize(

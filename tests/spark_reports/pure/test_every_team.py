@@ -87,7 +87,8 @@ def test_listed_rows_and_those_left_out_are_all_rows(top):
 
 def test_a_day_in_audit_does_not_look_like_a_good_day():
     """80% of the records of three producers would be rejected: the first weeks of each user."""
-    rows = [row("good", 12_000), *(watched(f"app-{n}", 20_000 - n * 10) for n in range(3))]
+    rows = [row("good", 12_000), *(watched(f"app-{n}", 20_000 - n * 10) for n in range(1, 3))]
+    rows += [watched("app-0", 12_000), watched("app-0", 8_000, rule="month")]
     report = reported(rows)
     assert report["headline"] == (
         "None of 71,970 records was rejected; rules in audit or candidate limits would reject 83%."

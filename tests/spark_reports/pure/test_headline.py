@@ -11,17 +11,6 @@ from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import Page
 
 
-def headline_of(reasons=None, state=State.COMPLETE, **changes):
-    report = reports.fixed()
-    rows = report["reasons"] if reasons is None else reasons
-    return headline(report["totals"] | changes, rows, state)
-
-
-def notes_of(**totals):
-    report = reports.fixed()
-    return notes(report | {"totals": report["totals"] | totals})
-
-
 def too_old(**changes):
     """The fixed report's reason for records that are too old; one producer, 87,213 records."""
     [row] = [row for row in reports.fixed()["reasons"] if (row["reason"], row["unit_guess"]) == TOO_OLD]
@@ -30,66 +19,57 @@ def too_old(**changes):
 
 TOO_OLD = ("too_old", None)
 SHARE = "17% of 5,479,455 records were rejected"
-
-
-def test_an_incomplete_log_does_not_say_that_nothing_was_rejected():
-    """The lines of the worst producers may be those that a shipper has made unreadable."""
-    none = {"records_rejected": 0, "records_broker_rejected": 0}
-    said = "The log is incomplete: of 5,479,455 records in it, none was rejected."
-    assert headline_of([], State.INCOMPLETE, **none) == said
-    assert headline_of([], State.INCOMPLETE, **none, would_reject_records=9) == said
-    assert headline_of(state=State.INCOMPLETE).startswith("At least ")
-    assert headline_of([], **none, would_reject_records=0) == "None of 5,479,455 records was rejected."
-
-
-def test_all_wrong_units_are_one_cause():
-    assert headline_of() == f"{SHARE}. Main cause (89%): the wrong time unit."
-
-
-@pytest.mark.parametrize("cause", [None, "a cause in so many words that nobody reads them all, " * 3])
-def test_a_headline_has_at_most_twenty_words(cause):
-    """It is read at a glance. A long cause stands below it."""
-    rows = [too_old(**({"cause": cause} if cause else {}))]
-    assert len(headline_of(rows).split()) <= 20
-    assert (headline_of(rows) == f"{SHARE}.") is bool(cause)
-    assert len(headline_of().split()) <= 20
-
-
-@pytest.mark.parametrize(
-    "changes", [{"is_final": False}, {"verdict": "repaired"}, {"verdict": "unconfirmed"}]
-)
-def test_records_that_were_not_rejected_are_no_cause(changes):
-    rows = [too_old(), too_old(records=5_000_000, cause="something else") | changes]
-    assert headline_of(rows) == f"{SHARE}. Main cause (9.3%): timestamps are older than the limit."
-
-
-@pytest.mark.parametrize(
-    ("judged", "text"), [(1, "The one record was rejected"), (9, "One of 9 records was rejected")]
-)
-def test_one_rejected_record_is_one(judged, text):
-    found = headline_of([], records_judged=judged, records_rejected=1, records_broker_rejected=0)
-    assert found == f"{text}."
-    one = [too_old(records=1)]
-    found = headline_of(one, records_judged=judged, records_rejected=1, records_broker_rejected=0)
-    assert found == f"{text}: timestamps are older than the limit."
-
-
+OLD = "timestamps are older than the limit"
+NONE = {"records_rejected": 0, "records_broker_rejected": 0, "would_reject_records": 0}
+ONE = {"records_rejected": 1, "records_broker_rejected": 0}
 NONE_SENT_AGAIN = {f"records_{name}_retried": 0 for name in ("rejected", "broker_rejected", "unconfirmed")}
-
-
-@pytest.mark.parametrize(
-    ("state", "text"),
-    [
-        (State.COMPLETE, "No records came through the proxy."),
+NOTHING = {"records_judged": 0, **NONE, **NONE_SENT_AGAIN}
+IN_IT = "The log is incomplete: of 5,479,455 records in it, none was rejected."
+BY_UNITS = "Main cause (89%): the wrong time unit."
+OTHERS = ({"is_final": False}, {"verdict": "repaired"}, {"verdict": "unconfirmed"})
+HEADLINES = [
+    # The totals that differ, the state of the log, the reasons (None: those of the report), the headline.
+    ({}, "complete", None, f"{SHARE}. {BY_UNITS}"),
+    ({}, "incomplete", None, f"At least 941,773 of 5,479,455 records were rejected. {BY_UNITS}"),
+    # The lines of the worst producers may be those that a shipper has made unreadable.
+    (NONE, "complete", [], "None of 5,479,455 records was rejected."),
+    (NONE, "incomplete", [], IN_IT),
+    (NONE | {"would_reject_records": 9}, "incomplete", [], IN_IT),
+    # It is read at a glance. A long cause stands below it.
+    ({}, "complete", [too_old(cause="so many words that nobody reads them all, " * 3)], f"{SHARE}."),
+    # Records that were not rejected are no cause.
+    *(
         (
-            State.COMPLETE_IN_PART,
-            "No records came through the proxy at the times for which the log is complete.",
-        ),
-        (State.INCOMPLETE, "No record could be read from the log, which is incomplete."),
-    ],
-)
-def test_a_headline_says_that_nothing_came_only_of_times_that_are_known(state, text):
-    assert headline_of([], state, records_judged=0, **NONE_SENT_AGAIN) == text
+            {},
+            "complete",
+            [too_old(), too_old(records=5_000_000) | other],
+            f"{SHARE}. Main cause (9.3%): {OLD}.",
+        )
+        for other in OTHERS
+    ),
+    (ONE | {"records_judged": 1}, "complete", [], "The one record was rejected."),
+    (ONE | {"records_judged": 9}, "complete", [], "One of 9 records was rejected."),
+    (ONE | {"records_judged": 1}, "complete", [too_old(records=1)], f"The one record was rejected: {OLD}."),
+    (ONE | {"records_judged": 9}, "complete", [too_old(records=1)], f"One of 9 records was rejected: {OLD}."),
+    (NONE | {"records_judged": 1}, "complete", None, "The one record was not rejected."),
+    (NONE | {"records_judged": 7}, "complete", None, "None of 7 records was rejected."),
+    (NOTHING, "complete", [], "No records came through the proxy."),
+    (
+        NOTHING,
+        "complete_in_part",
+        [],
+        "No records came through the proxy at the times for which the log is complete.",
+    ),
+    (NOTHING, "incomplete", [], "No record could be read from the log, which is incomplete."),
+]
+
+
+@pytest.mark.parametrize(("changes", "state", "reasons", "text"), HEADLINES)
+def test_the_headline_claims_what_the_log_proves_in_at_most_twenty_words(changes, state, reasons, text):
+    report = reports.fixed()
+    rows = report["reasons"] if reasons is None else reasons
+    assert headline(report["totals"] | changes, rows, state) == text
+    assert len(text.split()) <= 20
 
 
 @pytest.mark.parametrize("name", NONE_SENT_AGAIN)
@@ -102,19 +82,6 @@ def test_all_records_that_were_sent_again_are_counted(name):
         r"Not counted: 7,00\d,\d{3} records that failed with an error that most producers retry"
     )
     assert again.search(Page(html.render(report)).words)
-
-
-@pytest.mark.parametrize(
-    ("judged", "text"),
-    [
-        (0, "No records came through the proxy."),
-        (1, "The one record was not rejected."),
-        (7, "None of 7 records was rejected."),
-    ],
-)
-def test_a_day_without_rejections_has_a_headline(judged, text):
-    rejected = {"records_rejected": 0, "records_broker_rejected": 0, "would_reject_records": 0}
-    assert headline_of(records_judged=judged, **rejected, **NONE_SENT_AGAIN) == text
 
 
 @pytest.mark.parametrize(
@@ -152,11 +119,11 @@ def test_good_records_that_were_rejected_with_bad_ones_are_told_apart_at_the_top
     ],
 )
 def test_the_page_says_how_many_records_were_not_read_or_only_brokers_judged(totals, told):
-    none = {"records_unread": 0, "records_limits_unknown": 0}
-    assert notes_of(**none | totals) == [told]
-    assert notes_of(**none) == []
     report = reports.fixed()
+    report["totals"] |= {"records_unread": 0, "records_limits_unknown": 0}
+    assert notes(report) == []
     report["totals"] |= totals
+    assert notes(report) == [told]
     assert told in Page(html.render(report)).words
 
 

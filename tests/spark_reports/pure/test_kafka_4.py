@@ -29,56 +29,61 @@ def reported(*rows, refused=()):
     return assemble(made, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1) | {"links": None}
 
 
-def sentence_of(*rows, refused=()):
-    return reported(*rows, refused=refused)["kafka_4"]["sentence"]
+OURA, BILLING = old("oura"), old("billing")
+SENTENCES = [
+    # Clients, records that the candidate limits would reject, uses of old versions, the sentence.
+    (
+        3,
+        [ahead("terminals")],
+        [OURA, old("oura", "Fetch"), BILLING],
+        "Kafka 4 refuses 3 clients: 2 by protocol (oura: Produce 0), 1 by timestamps.",
+    ),
+    (
+        3,
+        [ahead("oura"), ahead("terminals")],
+        [OURA, BILLING],
+        "Kafka 4 refuses 3 clients: 2 by protocol (oura: Produce 0), 2 by timestamps, 1 of them by both.",
+    ),
+    (
+        2,
+        [ahead("oura", principal="User:oura")],
+        [OURA],
+        "Kafka 4 refuses 2 clients: 1 by protocol (oura: Produce 0), 1 by timestamps.",
+    ),
+    (1, [], [OURA], "Kafka 4 refuses 1 client by protocol (oura: Produce 0)."),
+    (2, [ahead("a"), ahead("b")], [], "Kafka 4 refuses 2 clients by timestamps."),
+    # An old library is found by client id, so each instance of an application is a client, too.
+    (
+        3,
+        [ahead(f"checkout-6d4cf56db6-x2x4{end}") for end in "bcd"],
+        [],
+        "Kafka 4 refuses 3 clients by timestamps.",
+    ),
+    # Only records that Kafka 4 rejects and the brokers do not are counted.
+    *(
+        (0, [forwarded], [], "")
+        for forwarded in (
+            ahead("an hour", HOUR_MS),
+            ahead("none", None),
+            ahead("of a rule in audit", rule="minute"),
+            ahead("old", reason="too_old"),
+            ahead("sent again", is_final=False),
+            rejected("rejected already", drift_max_ms=DAY_MS),
+        )
+    ),
+]
 
 
-def test_both_kinds_are_counted_in_one_sentence():
+@pytest.mark.parametrize(("count", "rows", "refused", "told"), SENTENCES)
+def test_clients_of_both_kinds_are_counted_in_one_sentence_each_once(count, rows, refused, told):
     """Each kind had a sentence, so nobody knew how many clients the upgrade breaks."""
-    report = reported(ahead("terminals"), refused=[old("oura"), old("oura", "Fetch"), old("billing")])
-    told = "Kafka 4 refuses 3 clients: 2 by protocol (oura: Produce 0), 1 by timestamps."
-    assert report["kafka_4"] == {"clients": 3, "sentence": told}
-    assert gates.parse("clients_refused_by_kafka_4>2").tripped_by(report)
+    report = reported(*rows, refused=refused)
+    assert report["kafka_4"] == {"clients": count, "sentence": told}
     page = html.render(report)
     assert told in Page(page[: page.index('class="balance"')]).words
-
-
-def test_a_client_of_both_kinds_counts_once():
-    refused = [old("oura"), old("billing")]
-    assert sentence_of(ahead("oura"), ahead("terminals"), refused=refused) == (
-        "Kafka 4 refuses 3 clients: 2 by protocol (oura: Produce 0), 2 by timestamps, 1 of them by both."
-    )
-    another = ahead("oura", principal="User:oura")
-    assert sentence_of(another, refused=refused[:1]).startswith("Kafka 4 refuses 2 clients: 1 by protocol")
-
-
-def test_one_kind_alone_needs_no_sum():
-    assert sentence_of(refused=[old("oura")]) == "Kafka 4 refuses 1 client by protocol (oura: Produce 0)."
-    assert sentence_of(ahead("a"), ahead("b")) == "Kafka 4 refuses 2 clients by timestamps."
-    assert sentence_of() == ""
-
-
-@pytest.mark.parametrize(
-    "forwarded",
-    [
-        ahead("an hour", HOUR_MS),
-        ahead("none", None),
-        ahead("of a rule in audit", rule="minute"),
-        ahead("old", reason="too_old"),
-        ahead("sent again", is_final=False),
-        rejected("rejected already", drift_max_ms=DAY_MS),
-    ],
-)
-def test_only_records_that_kafka_4_rejects_and_the_brokers_do_not_are_counted(forwarded):
-    assert sentence_of(forwarded) == ""
-
-
-def test_each_instance_of_an_application_is_a_client():
-    """An old library is found by client id, so a client by timestamps is one, too."""
-    pods = [ahead(f"checkout-6d4cf56db6-x2x4{end}") for end in "bcd"]
-    assert sentence_of(*pods) == "Kafka 4 refuses 3 clients by timestamps."
+    assert bool(gates.parse("clients_refused_by_kafka_4>2").tripped_by(report)) is (count > 2)
 
 
 def test_names_in_the_sentence_are_short():
-    told = sentence_of(refused=[old("c" * 249, principal="p" * 249, client_software="s" * 249)])
-    assert len(told) < 300
+    long = old("c" * 249, principal="p" * 249, client_software="s" * 249)
+    assert len(reported(refused=[long])["kafka_4"]["sentence"]) < 300

@@ -25,6 +25,7 @@ NAMES = [
     "\udc80",
     "a" * 300,
     "a" * 301,
+    *("..", "a/b", "no-owner", "a" * 5_000),
     ("a", "b"),
     ("a", None),
 ]
@@ -34,6 +35,9 @@ def test_ids_of_different_names_are_different_and_have_no_special_signs():
     ids = [links.anchor("producer", *(name if isinstance(name, tuple) else (name,))) for name in NAMES]
     assert len(set(ids)) == len(NAMES)
     assert all(re.fullmatch(r"producer-[a-z0-9-]{16,60}", each) for each in ids)
+    folders = [teams.folder_of(name) for name in NAMES if not isinstance(name, tuple)]
+    assert len(set(folders)) == len(NAMES) - 2
+    assert all(re.fullmatch(r"[a-z0-9-]{8,60}", each) for each in folders)
 
 
 def test_each_producer_and_topic_of_the_page_has_a_place():

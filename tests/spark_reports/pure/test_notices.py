@@ -4,6 +4,7 @@ from spark_reports.render import html
 from spark_reports.report import words
 from spark_reports.report.notices import by_team
 from tests.spark_reports import reports
+from tests.spark_reports.rolled import reported, watched
 
 
 def notices(report):
@@ -14,17 +15,12 @@ def test_each_producer_that_was_rejected_has_a_text_with_its_fix():
     report = reports.fixed()
     report["producers"][0]["reasons"] *= 2  # by tsproxy, and by the broker
     texts = notices(report)
+    assert any("carried" in text and "which reads as 2026-11-20 " in text for text in texts)
     *rejected, _ = texts
     for text, producer in zip(rejected, report["producers"], strict=True):
         assert text.startswith(f"To the owner of {producer['client_id']}")
         assert f"{producer['rejected_records']:,} record" in text
         assert all(text.count(f": {reason['fix']}.\n") == 1 for reason in producer["reasons"])
-
-
-def test_the_example_shows_the_timestamp_in_its_unit():
-    assert any(
-        "carried" in text and "which reads as 2026-11-20 " in text for text in notices(reports.fixed())
-    )
 
 
 def text_for(client_id, report=None):
@@ -65,6 +61,24 @@ def test_owners_of_records_that_are_only_counted_get_a_text():
     ]
     report["would_reject"] = report["would_reject"] * 10
     assert notices(report)[0].endswith("And 10 more like this, with 4,800 records.\n")
+
+
+def test_records_far_behind_the_clock_stand_apart_and_no_version_of_kafka_is_named():
+    """They are likely mistakes, which no broker rejects."""
+    old = watched("app", rule="candidate", unit_guess="seconds", bad_records=500, topic="clicks")
+    ahead = watched("app", rule="candidate", reason="too_far_ahead")
+    [text] = notices(reported([old, ahead]))
+    rejected, mistaken = text.split("They lie so far behind the clock")
+    assert "too far in the future" in rejected
+    assert "Kafka 4" in rejected
+    assert "Nothing rejects them" in mistaken
+    assert "* 500 records to clicks: timestamps are in seconds: multiply by 1,000." in mistaken
+    assert "Kafka 4" not in mistaken
+    page = html.render(reported([old, ahead]))
+    audit, behind = page.index("What rules in audit would reject"), page.index("Far behind the clock")
+    assert audit < page.index(">orders<", audit) < behind < page.index(">clicks<", behind)
+    assert "no version of Kafka does by itself" in page
+    assert "Far behind the clock" not in html.render(reported([ahead]))
 
 
 def test_clients_that_were_counted_together_have_no_owner():

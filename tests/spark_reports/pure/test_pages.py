@@ -5,22 +5,21 @@ import re
 import pytest
 
 from spark_reports.render import html
-from spark_reports.render import teams as render
 from spark_reports.render.places import producer_id
-from spark_reports.report import links, teams
+from spark_reports.report import links
 from spark_reports.report.headline import rejected_records
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import Page
+from tests.spark_reports.pure.test_teams import folder
 
 
-def page_of(report, name="Payments"):
+def page_of(report, name):
     """The page of a team's day."""
-    [team] = [row for row in report["owners"]["teams"] if row["team"] == name]
-    return render.page(teams.linked(report, teams.latest(report, team, None)), team)
+    return folder(report, name)["2026-11-20.html"]
 
 
 def test_the_page_of_a_team_answers_who_what_since_when_whose_and_what_to_do():
-    shown = Page(page_of(reports.complete()))
+    shown = Page(page_of(reports.complete(), "Payments"))
     what = ("Timestamps are in seconds", "17 Nov (4 d)", "Multiply by 1,000")
     for part in ("billing-nightly", "Payments", *what, "To the owner of billing-nightly"):
         assert part in shown.words

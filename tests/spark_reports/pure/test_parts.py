@@ -22,8 +22,6 @@ KINDS = {
     "element": (paragraph(text("a", "b")), "<p><b>a</b></p>"),
     "meter": (inline(("a", drawings.meter(1, 4))), '<span style="width:25.0%"></span>'),
     "no bars": (drawings.spark([0] * 3, "none"), 'd="M0 26.5h12" class="base"/></svg>'),
-    "bars": (drawings.spark([0, 1, 2], "a few"), 'd="M4 26v-13h3v13zM8 26v-26h3v26z" class="rejected"'),
-    "one scale": (drawings.spark([1], "one", most=2), 'd="M0 26v-13h3v13z" class="rejected"'),
     "copied": (parts.copied("a\nb"), "<pre>a\nb</pre>"),
     "bullets": (parts.bullets(["a", "b"], "x"), '<ul class="x"><li>a</li><li>b</li></ul>'),
     "facts": (parts.facts([("a", "1")]), '<dl class="facts"><div><dt>a</dt><dd>1</dd></div></dl>'),
@@ -33,20 +31,11 @@ KINDS = {
     ),
     "table": (table("x", HEADS, [("a<", 1_000)]), ROW),
     "lines": (lines("x", HEADS, [LINE]), LINES),
-    "folded": (lines("x", HEADS, [LINE], folded=(0, "1 more")), "<summary>1 more</summary>"),
     "proof": (parts.proof("partly", "Half", [paragraph("a")]), "!</span>Half</summary><p>a</p></details>"),
     "complete": (parts.proof("complete", "All", [paragraph("a")]), "✓</span>All</summary>"),
     "balance": (
         drawings.balance(4, [(4, "kept", "x")], "a"),
         'class="x"></i><b>4</b> kept <span class="soft">100%</span>',
-    ),
-    "hours": (
-        drawings.hours("Most", [("x", "a", [0, 2])], ("00", "24")),
-        'd="M11 100v-100h8v100z" class="x"',
-    ),
-    "days": (
-        drawings.days("Days", [("2026-11-20", "5%", 0.5, None)]),
-        '<b>5%</b><span class="rise"><i style="height:50%">',
     ),
     "group": (parts.group("A", [paragraph("b")], "x"), '<div class="x"><h3>A</h3><p>b</p></div>'),
     "section": (

@@ -8,19 +8,11 @@ from tests.spark_reports.schedules import (
     completed,
     of_airflow,
     of_cron,
-    of_kubernetes,
     of_systemd,
     without_places,
 )
 
 DAY = "2026-11-20"
-
-
-@pytest.mark.parametrize(
-    "asked", [*(asked for asked, _ in of_airflow()[1].values()), *of_kubernetes()], ids=" ".join
-)
-def test_the_arguments_are_the_commands_own(asked):
-    assert parser().parse_args(asked).run
 
 
 @pytest.mark.parametrize("schedule", commands())
@@ -51,17 +43,12 @@ def test_airflow_runs_the_command_of_the_day_that_is_over_and_then_its_gates():
 def test_airflow_does_not_retry_a_gate_that_tripped_as_it_retries_a_crash():
     given, tasks, _ = of_airflow()
     assert given["default_args"]["retries"] > 0
+    assert {"owner", "execution_timeout"} <= set(given["default_args"])
     assert tasks["gate"][1]["retries"] == 0
     assert "--fail-on" in tasks["gate"][0]
     assert "--fail-on" not in tasks["daily"][0]
     assert "retries" not in tasks["daily"][1]
     assert tasks["gate"][1]["trigger_rule"] == "all_done"
-
-
-def test_a_task_of_airflow_ends_after_some_time_and_says_whose_it_is():
-    given, _, _ = of_airflow()
-    assert {"owner", "execution_timeout"} <= set(given["default_args"])
-    assert given["tags"]
 
 
 def test_the_timer_makes_up_for_a_machine_that_was_off_and_knows_its_time_zone():

@@ -210,6 +210,12 @@ def test_a_waiver_that_lets_records_pass_is_not_to_be_asked_for():
     assert "waiver" in words.advice_if_counted("week", "too_old", None).fix
 
 
+def test_records_far_behind_the_clock_are_not_put_down_to_the_topics_limit():
+    for rule, cause in (("candidate", "are far behind the clock"), ("week", "are older than the limit")):
+        assert words.advice_if_counted(rule, "too_old", None).cause == f"timestamps {cause}"
+        assert words.is_far_behind({"rule": rule, "reason": "too_old"}) is (rule == "candidate")
+
+
 def test_no_owner_of_a_producer_is_told_to_change_a_topic():
     for each in [*words.REASON_ADVICE.values(), *words.ERROR_ADVICE.values(), *words.UNIT_ADVICE.values()]:
         assert "max." not in each.fix
