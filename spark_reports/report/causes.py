@@ -113,12 +113,8 @@ def main_cause(reasons: Iterable[ReasonRow]) -> tuple[str, int] | None:
 
 def cause_of(why: Why) -> str:
     """The cause of a reason; all wrong units are one."""
-    return wrong_unit_or(why["cause"], why["unit_guess"])
-
-
-def wrong_unit_or(cause: str, unit_guess: str | None) -> str:
-    """The cause, or WRONG_UNIT if a unit was guessed."""
-    return cause if unit_guess in (None, UnitGuess.ZERO, UnitGuess.NEVER_SET) else WRONG_UNIT
+    is_other = why["unit_guess"] in (None, UnitGuess.ZERO, UnitGuess.NEVER_SET)
+    return why["cause"] if is_other else WRONG_UNIT
 
 
 def kind_of(reason: str | None, unit_guess: str | None) -> str:

@@ -1,6 +1,6 @@
 """Texts for the owners of clients: their records, the cause, its fix, and one example. `teams` sends them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Final, TypeVar
 
@@ -74,35 +74,30 @@ def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
         lines.append(
             f"{beginning} and only counted. They would be rejected if the rules below were enforced:"
         )
-        lines += _listed(watched, _watched)
+        lines += _listed(watched)
     if behind:
         lines.append(
             f"{beginning}. They lie so far behind the clock that a mistake is likely. Nothing rejects them; "
             "a topic that deletes by time deletes them at once:"
         )
-        lines += _listed(behind, _so_old)
+        lines += _listed(behind)
     return "\n".join(lines) + "\n"
 
 
-def _listed(rows: Sequence[WouldReject], told: Callable[[WouldReject], str]) -> list[str]:
+def _listed(rows: Sequence[WouldReject]) -> list[str]:
     rest = rows[_LISTED:]
     records = words.many(sum(row["records"] for row in rest), "record")
     more = [f"And {words.count(len(rest))} more like this, with {records}."] if rest else []
-    return [*map(told, rows[:_LISTED]), *more]
+    return [*map(_counted, rows[:_LISTED]), *more]
 
 
-def _so_old(row: WouldReject) -> str:
-    records, topic = words.many(row["bad_records"], "record"), words.short(row["topic"], 60)
-    return f"* {records} to {topic}: {row['cause']}: {row['fix']}."
-
-
-def _watched(row: WouldReject) -> str:
-    records, topic = words.many(row["records"], "record"), words.short(row["topic"], 60)
-    by = f"the rule {words.rule(row['rule'])}"
+def _counted(row: WouldReject) -> str:
+    is_far_behind, by = words.is_far_behind(row), f"the rule {words.rule(row['rule'])}"
     if row["rule"] == CANDIDATE:
         by = "the candidate limits (Kafka 4's own, unless others are configured)"
-    waiver = words.waiver(row, ", held back by the waiver ")
-    return f"* {records} to {topic}, by {by}{waiver}: {row['cause']}: {row['fix']}."
+    by = "" if is_far_behind else f", by {by}{words.waiver(row, ', held back by the waiver ')}"
+    records = words.many(row["bad_records" if is_far_behind else "records"], "record")
+    return f"* {records} to {words.short(row['topic'], 60)}{by}: {row['cause']}: {row['fix']}."
 
 
 def _to(client: OwnedClient) -> str:
