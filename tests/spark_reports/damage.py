@@ -29,8 +29,6 @@ class Day:
 
     midnight_ms: int
     lines: list[dict] = field(default_factory=list)
-    booked: Counter = field(default_factory=Counter)
-    """(verdict, is_final) -> records, of everything that was ever booked, on this day or beside it."""
     killed: set[str] = field(default_factory=set)
     """Boots that ended without a stop line."""
     is_calm: bool = False
@@ -113,7 +111,7 @@ def _live(day, proxy, boot, now_ms, until_ms, chance):
         clock_ms = now_ms + jump_ms
         lines += log.tick(clock_ms)
         for _ in range(chance.choice((0, 0, 0, 1, 3))):
-            lines += log.book(Totals.of(_booked(day, clock_ms + chance.randrange(MINUTE_MS), chance)))
+            lines += log.book(Totals.of(_booked(clock_ms + chance.randrange(MINUTE_MS), chance)))
         now_ms += chance.choice((1, 3, 7)) * MINUTE_MS
     if not day.is_calm and chance.random() < 0.3:
         day.killed.add(boot)
@@ -122,10 +120,10 @@ def _live(day, proxy, boot, now_ms, until_ms, chance):
     return lines
 
 
-def _booked(day, now_ms, chance):
+def _booked(now_ms, chance):
     verdict = chance.choice(list(VerdictName))
     records = chance.randrange(1, 500)
-    made = outcome(
+    return outcome(
         verdict,
         now_ms=now_ms,
         peer=Peer("public", f"10.0.0.{chance.randrange(12)}", 40_000, f"app-{chance.randrange(6)}"),
@@ -138,8 +136,6 @@ def _booked(day, now_ms, chance):
         culprits=(Culprit(0, now_ms * 1000),) if verdict in REJECTED else (),
         bad_records=1 if verdict in REJECTED else 0,
     )
-    day.booked[made.verdict, made.is_final] += records
-    return made
 
 
 def _cut(lines, chance):

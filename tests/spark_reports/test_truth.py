@@ -71,18 +71,6 @@ def _proof(evidence, day):
     return quality(Evidence(*theirs, files=[]), own, own, now_ms)
 
 
-def test_the_generator_writes_the_records_that_it_books(read_days):
-    """The counters of boots that ended properly hold all booked records."""
-    days, _ = read_days
-    for day, _, _ in days:
-        if not day.killed:
-            sums = Counter()
-            for line in day.lines:
-                if line["event"] == "counters":
-                    sums[line["verdict"], line["is_final"]] += line["records"]
-            assert sums == day.booked
-
-
 def test_totals_are_those_of_the_lines_that_arrived_each_once(read_days):
     days, _ = read_days
     for day, totals, _ in days:
