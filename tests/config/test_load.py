@@ -19,6 +19,7 @@ def test_the_smallest_file_gets_every_default():
 
     assert config.upstream.bootstrap_servers == (Address("kafka-1", 9092),)
     assert config.upstream.tls is None
+    assert config_of(SMALLEST.replace("}", ", tls: {} }")).upstream.tls.ca is None  # TLS all the same
     assert config.upstream.sasl is None
     assert config.upstream.refresh_ms == 30_000
     [listener] = config.listeners

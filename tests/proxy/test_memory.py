@@ -13,14 +13,13 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.wire import MIB, is_reading, wire
 from tests.proxy.world import World, until
 from tests.session.conversation import NOW_MS, view_of
-from tests.session.messages import produce
+from tests.session.messages import FETCH, produce
 from tests.wire.batches import batch
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.proxy.connections.back_pressure import HIGH_WATER_BYTES
 from tsproxy.proxy.pipe.buffers import MAX_READY, READ_BYTES, SPARE
 
 CONNECTIONS = 12
-FETCH = 1
 
 
 @contextlib.asynccontextmanager
