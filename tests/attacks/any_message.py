@@ -8,6 +8,8 @@ from tests.wire.schemas import Versions, fields_of, messages
 from tsproxy.wire.addresses import LAYOUTS
 from tsproxy.wire.masking import MASKED
 
+LEAK = b"127.66.0."
+"""The hosts of brokers begin so. No client may get such a name."""
 HOSTS = (b"127.66.0.1", b"127.66.0.2", b"127.66.0.3")
 NAMING = frozenset({*LAYOUTS, *MASKED, 0, 1})
 """The APIs whose answers may name brokers. Hosts in the others are those of clients."""
@@ -24,7 +26,7 @@ NODE_IDS = ("NodeId", "BrokerId", "LeaderId", "ControllerId", "ReplicaId")
 
 
 def body_of(api_key: int, kind: str, version: int, draws: Random, port: int = 9_092) -> bytes:
-    """The body of a request or a response. Fields that name brokers have HOSTS in them."""
+    """The body of a request or a response. Fields that name brokers have LEAK in them."""
     return _Message(messages()[api_key, kind], version, draws, port).body()
 
 

@@ -1,25 +1,24 @@
 """A broker that speaks the protocol badly, to clients' connections and to the proxy's own.
 
-It may answer anything. Nothing in the proxy raises, it goes on serving its pages, and its memory is bounded.
+It may answer anything. No client gets a broker's address from an answer that is valid by Kafka's schemas,
+nothing in the proxy raises, it goes on serving its pages, and its memory is bounded.
 """
 
 import asyncio
 import struct
 import sys
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
 import pytest
 
-from tests.attacks.any_message import body_of
+from tests.attacks.any_message import LEAK, body_of
 from tests.attacks.attacker import HOST, port_of, resident_mib
 from tests.attacks.hostile_broker import DAMAGES, LONG_HOST, HostileBroker, metadata
 from tests.full_only import IS_FULL
 from tests.kit.broker import Question
-from tests.kit.client import connect
 from tests.proxy.running import page
 from tests.session.messages import METADATA, request
 from tests.wire.schemas import Versions, messages
@@ -42,9 +41,11 @@ MAX_MIB = 400.0
 
 @dataclass
 class Result:
-    """`wrong`: lines of the log that no broker may cause."""
+    """`leaks`: what was asked and the bytes around an address. `wrong`: lines of the log that no broker may
+    cause."""
 
     most_mib: float = 0.0
+    leaks: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
 
@@ -58,25 +59,48 @@ def any_request(draws: Random, correlation_id: int) -> bytes:
     return request(key, version, body_of(key, "request", version, draws), correlation_id)
 
 
-async def client(port: int, draws: Random) -> None:
-    """One connection: some requests, and all that comes back is read."""
+async def client(port: int, draws: Random, result: Result) -> None:
+    """One connection: some requests, and all that comes back."""
+    received = bytearray()
     requests = [any_request(draws, number) for number in range(draws.randint(1, 4))]
-    with suppress(TimeoutError, ConnectionError):
-        async with asyncio.timeout(PATIENCE_S), await connect(f"{HOST}:{port}") as one:
-            one.send(b"".join(requests))
-            await one.rest()
+    try:
+        reader, writer = await asyncio.open_connection(HOST, port)
+    except ConnectionError:
+        return
+    try:
+        writer.write(b"".join(requests))
+        while True:
+            async with asyncio.timeout(PATIENCE_S):
+                data = await reader.read(1 << 18)
+            if not data:
+                break
+            received += data
+            del received[: -(1 << 20)]
+    except (TimeoutError, ConnectionError):
+        pass
+    finally:
+        writer.transport.abort()
+    if LEAK in received:
+        at = received.index(LEAK)
+        result.leaks.append(
+            f"{[each[4:8].hex() for each in requests]} {bytes(received[max(0, at - 60) : at + 60])!r}"
+        )
 
 
-async def run(seconds: float, seed: int, least: int) -> Result:
-    """One proxy, and rounds of clients for so long, until the broker has given so many damaged answers."""
+async def run(seconds: float, seed: int, *, least: int = 0, is_valid: bool = False) -> Result:
+    """One proxy, and rounds of clients for so long, and until the broker has given the least of answers.
+
+    Damaged ones count, or with `is_valid` all: then every answer is valid by the schemas.
+    """
+    kinds = ("valid",) if is_valid else DAMAGES
     draws, result = Random(seed), Result()
-    async with HostileBroker(seed, honest=sys.maxsize, honesty=0.4) as broker:
+    async with HostileBroker(seed, honest=sys.maxsize, honesty=1.0 if is_valid else 0.4) as broker:
         settings = {"upstream.admin.refresh": "1s", "limits.drain_timeout": "1s"}
         async with RunningProxy(broker.bootstrap_servers, settings=settings) as proxy:
             broker.honest = 0  # the proxy has started
             until_s = time.monotonic() + seconds
-            while time.monotonic() < until_s or sum(broker.did[kind] for kind in DAMAGES) < least:
-                await asyncio.gather(*(client(port_of(proxy), draws) for _ in range(AT_ONCE)))
+            while time.monotonic() < until_s or sum(broker.did[kind] for kind in kinds) < least:
+                await asyncio.gather(*(client(port_of(proxy), draws, result) for _ in range(AT_ONCE)))
                 status, _ = await page(proxy.admin_address, "/livez")
                 assert status == 200
                 result.most_mib = max(result.most_mib, resident_mib(proxy))
@@ -95,6 +119,12 @@ pytestmark = pytest.mark.broker  # Kafka's schemas come out of its jars
 ANSWERS = 50
 SECONDS = 60 if IS_FULL else 2
 CONVERSATIONS = 100
+
+
+async def test_valid_answers_of_any_api_and_version_give_no_client_an_address():
+    result = await run(seconds=SECONDS, seed=1, least=ANSWERS, is_valid=True)
+    assert (result.leaks, result.wrong) == ([], [])
+    assert result.most_mib < MAX_MIB
 
 
 async def test_no_answer_makes_the_proxy_raise_or_stop_or_keep_what_comes():

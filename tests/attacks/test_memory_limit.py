@@ -1,4 +1,4 @@
-"""With 512 MiB the proxy survives expensive batches, and serves good clients.
+"""With 512 MiB the proxy survives expensive batches and abandoned connections, and serves good clients.
 
 Each row of ATTACKS was found to hold a judge for hours, each of ANSWERED the loop for
 seconds, or to take more memory than any limit said. A sample runs always, all with `TSPROXY_TEST=full`.
@@ -20,7 +20,7 @@ import zstandard
 from tests.attacks.attacker import PATIENCE_S, answer_to, attackers, port_of, proxy_that_knows
 from tests.attacks.attacker import produce as one_batch
 from tests.attacks.test_work import DESCRIBE_CONFIGS, SHELLS, headed
-from tests.full_only import variations
+from tests.full_only import IS_FULL, variations
 from tests.session.messages import SASL_AUTHENTICATE, produce, request
 from tests.wire.batches import ZSTD, batch, record, unsigned, varint
 from tsproxy.clock import Clock
@@ -34,7 +34,8 @@ pytestmark = [
 MIB = 1 << 20
 MAX_MIB = 512
 MILLION = 1_000_000
-SETTINGS = {"limits.buffered": "128MiB", "limits.drain_timeout": "5s"}
+DRAIN_S = 5
+SETTINGS = {"limits.buffered": "128MiB", "limits.drain_timeout": f"{DRAIN_S}s"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -208,3 +209,33 @@ async def test_the_proxy_outlives_it_and_serves_a_good_client_meanwhile(kafka, t
         await good_client_is_served(proxy, topic)
         assert peak_mib(proxy) < MAX_MIB
     assert not [line for line in proxy.log if line["event"].endswith("_crashed")]
+
+
+async def test_frames_of_connections_that_closed_are_not_kept_behind_the_judges(kafka, topic):
+    """Finding 4: forty frames of 20 MiB took 941 MiB, and 20 MiB more with each."""
+    await kafka.create_topic(topic, config=DAY)
+    at_ms = too_old()
+    body = zstandard.ZstdCompressor(level=1).compress(bytes(8))
+    attack = produce(
+        {topic: {n: million_records(at_ms) for n in range(20)}}
+        | {f"{topic}.x": {0: batch([at_ms], ZSTD, body=body + bytes(20 * MIB), records_count=1)}}
+    )
+    assert len(attack) > 20 * MIB
+    async with proxy_that_knows(kafka, topic, SETTINGS) as proxy:
+        for _ in range(20 if IS_FULL else 13):  # all their frames would take more than the limit
+            async with attackers(port_of(proxy), attack, 2) as ends:
+                with contextlib.suppress(ConnectionError):
+                    for client in ends:
+                        await client.write(b"")
+        await good_client_is_served(proxy, topic)
+        assert peak_mib(proxy) < MAX_MIB
+
+
+async def test_the_process_ends_in_its_time_while_judges_are_busy(kafka, topic):
+    """Finding 3: it burnt a core 70 s after its last word, and would have for hours."""
+    await kafka.create_topic(topic, config=DAY)
+    attack = produce({topic: dict.fromkeys(range(20_000), million_records(Clock().now_ms()))})
+    settings = SETTINGS | {"limits.records_per_request": str(1_000_000_000)}
+    async with proxy_that_knows(kafka, topic, settings) as proxy, attackers(port_of(proxy), attack, 4):
+        await good_client_is_served(proxy, topic)
+        assert await proxy.stop() == 0

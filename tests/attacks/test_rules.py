@@ -44,6 +44,18 @@ def steps_here(session, request, *patterns):
     return steps, any(isinstance(each, Judge) for each in effects)
 
 
+def test_a_long_client_id_is_not_tried_for_each_topic():
+    """A request of 77 KB took 5 s: 30 rules, 476 topics, and 32 KB of client id for each pair."""
+    patterns = [glob("*-team7-*") for _ in range(30)]
+    one = session_with(*(rules_with(client_ids=each) for each in patterns))
+    asked = produce({f"t{n}": {0: GOOD} for n in range(400)}, client_id=LONG_ID)
+    effects = one.client_bytes(asked, NOW_MS)
+    for effect in effects:
+        if isinstance(effect, Judge):
+            one.judged(effect.job(), NOW_MS)
+    assert [pattern.regex.characters for pattern in patterns] == [NAME_CHARS] * 30
+
+
 @pytest.mark.parametrize("topics", [1, 400])
 @pytest.mark.parametrize("field", ["topics", "client_ids"])
 def test_a_long_search_for_one_request_is_made_beside_the_loop(topics, field):

@@ -1,11 +1,22 @@
 """Small requests that ask for much: a few hundred bytes may hold a million records, all culprits."""
 
+import asyncio
+import socket
 from dataclasses import replace
 from random import Random
 
 import pytest
 import zstandard
 
+from tests.attacks.attacker import (
+    HOST,
+    PATIENCE_S,
+    answer_to,
+    port_of,
+    produce,
+    proxy_that_knows,
+    resident_mib,
+)
 from tests.session.conversation import (
     LIMITS,
     NOW_MS,
@@ -20,6 +31,7 @@ from tests.session.messages import HEARTBEAT, answer, request
 from tests.session.messages import produce as asked
 from tests.wire.batches import ZSTD, batch, record
 from tsproxy import fastpath
+from tsproxy.clock import Clock
 from tsproxy.session import budget
 from tsproxy.session.effects import (
     CloseReason,
@@ -136,3 +148,27 @@ def test_no_request_is_taken_while_many_bytes_of_our_own_answers_wait_for_the_br
         assert taken < 10
 
     assert kinds(session.broker_bytes(answer(HEARTBEAT, 4), NOW_MS))[0] is SendToClient
+
+
+@pytest.fixture
+async def proxy_and_topic(kafka_440, topic):
+    await kafka_440.create_topic(topic)
+    async with proxy_that_knows(kafka_440, topic) as proxy:
+        yield proxy, topic.encode()
+
+
+async def test_a_client_that_never_reads_its_large_answers_costs_little_memory_and_nobody_else_waits(
+    proxy_and_topic,
+):
+    """200 KB of requests once cost 2.5 GB of answers, and held up everybody for two minutes."""
+    proxy, topic = proxy_and_topic
+    storm = produce(topic, culprits(10_000, Clock().now_ms() * 1000), version=8) * 1_500
+    before_mib = resident_mib(proxy)
+    with socket.create_connection((HOST, port_of(proxy))) as attacker:
+        attacker.setblocking(False)
+        sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(attacker, storm))
+        for _ in range(20):
+            async with asyncio.timeout(PATIENCE_S):
+                assert await answer_to(port_of(proxy), produce(topic, batch([Clock().now_ms()]), version=8))
+        assert resident_mib(proxy) - before_mib < 64
+        sending.cancel()
