@@ -16,6 +16,7 @@ STARTS = {"KafkaCluster": "broker", "spark_session": "spark"}
 
 ASKED_FOR = {
     "full_only": os.environ.get("TSPROXY_TEST") == "full",
+    "schedules": os.environ.get("TSPROXY_DEPLOY") == "tools",
     "go_tools": os.environ.get("TSPROXY_DEPLOY") == "tools",
     "go_and_node": os.environ.get("TSPROXY_CLIENTS", "") != "",
 }

@@ -27,7 +27,7 @@ from tests.kit.client import connect, plain, produced, scram, scram_first, scram
 from tests.proxy.running import file_for
 from tests.proxy.world import until
 from tests.session.messages import produce
-from tests.session.names import BY_BROKERS_ALONE, NAMES
+from tests.session.names import BEHIND_A_MARK, BY_BROKERS_ALONE, NAMES
 from tests.wire.batches import batch
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.proxy import RunningProxy
@@ -143,9 +143,9 @@ async def test_the_broker_and_the_session_name_whom_the_table_says(kafka, mechan
 @pytest.mark.parametrize("is_raw", [False, True])
 async def test_a_name_that_only_brokers_read_is_nobodys_here(kafka, is_raw):
     for token, name in BY_BROKERS_ALONE.items():
-        assert await names(kafka, TOPICS, "OAUTHBEARER", said(token), is_raw=is_raw) == (name, None), token[
-            :200
-        ]
+        is_rejected = token == BEHIND_A_MARK and kafka.version == "3.9.1"
+        named = await names(kafka, TOPICS, "OAUTHBEARER", said(token), is_raw=is_raw)
+        assert named == (None if is_rejected else (name, None)), token[:200]
 
 
 # -- SCRAM -------------------------------------------------------------------------------------------

@@ -119,6 +119,9 @@ BEARER = {
 NAMES = {"PLAIN": PLAIN, "SCRAM-SHA-256": SCRAM, "SCRAM-SHA-512": SCRAM, "OAUTHBEARER": BEARER}
 """Token -> whom brokers and the session take its client for. By None brokers reject the login."""
 
+BEHIND_A_MARK = initial(unsecured(b"\xef\xbb\xbf" + b'{"sub":"mallory"}'))
+"""The name stands behind a byte order mark. Brokers before 4.0 reject the login."""
+
 BY_BROKERS_ALONE = {
     initial(unsecured({"sub": " mallory"})): " mallory",  # one of Kafka's validators trims it
     initial(unsecured({"sub": "mallory\n"})): None,
@@ -128,7 +131,7 @@ BY_BROKERS_ALONE = {
     initial(unsecured(b'{"sub":"admin","\\u0073ub":"mallory"}')): "mallory",
     initial(unsecured(b'{"sub":"mallory"}{"sub":"admin"}')): "mallory",
     initial(unsecured(b'{"sub":"\\ud800"}')): None,
-    initial(unsecured(b"\xef\xbb\xbf" + b'{"sub":"mallory"}')): "mallory",
+    BEHIND_A_MARK: "mallory",
     initial(unsecured({"sub": "mallory", "padding": "x" * 100_000})): "mallory",
 }
 """Tokens of OAUTHBEARER by which the session names nobody. None: brokers read a name that no user has."""

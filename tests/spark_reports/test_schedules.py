@@ -1,7 +1,8 @@
 """Each shipped schedule runs three nights with its real program, and the reports are those of all others.
 
 The stores lie in different places, and the programs run at different times. On the second night a file of the
-first day comes late. `make schedules` runs these tests alone.
+first day comes late. `make schedules` runs these tests alone; test_daily_store.py runs the nights in one
+session.
 """
 
 import json
@@ -24,9 +25,7 @@ from tests.spark_reports.schedules import of_kubernetes
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.timeout(3_600),
-    pytest.mark.full_only(
-        "each schedule starts Java three times; test_daily_store.py runs the nights in one session"
-    ),
+    pytest.mark.schedules,
 ]
 
 DAYS = [FRIDAY + timedelta(days=number) for number in range(3)]
