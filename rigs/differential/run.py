@@ -20,6 +20,7 @@ from rigs.differential.requests import (
     produce_frame,
     read_answers,
     read_ids,
+    request_frame,
 )
 from rigs.differential.stored import stored_batches
 from rigs.differential.topics import PARTITIONS, Topic
@@ -27,12 +28,10 @@ from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.view import View
 from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.wire import k18_api_versions
 
 PIPELINED: Final = 24
 """Requests on their way at once; answers to fewer bytes than socket buffers hold."""
-
-VERSIONS: Final = {"3": range(12), "4": range(3, 14)}
-"""Produce versions by the broker's major version."""
 
 
 @dataclass(slots=True)
@@ -95,7 +94,7 @@ class Comparison:
         """At least `batches` batches more, request by request from number `first` on. Returns the next
         number."""
         started = time.monotonic()
-        versions = VERSIONS[self._broker_version[0]]
+        versions = produce_versions(self._direct)
         numbers = count(first)
         enough = self.tally.batches + batches
         while self.tally.batches < enough:
@@ -215,6 +214,15 @@ def topic_ids(line: Direct, names: Sequence[str]) -> TopicIds:
     (payload,) = line.ask([metadata_frame(names)])
     assert payload is not None
     return read_ids(payload)
+
+
+def produce_versions(line: Direct) -> range:
+    """The versions of Produce that the broker takes."""
+    (payload,) = line.ask([request_frame(18, 0, b"")])
+    offers = None if payload is None else k18_api_versions.read_offers(0, payload[4:])
+    assert offers is not None
+    oldest, newest = k18_api_versions.produce_versions(offers)
+    return range(oldest, newest + 1)
 
 
 def id_of(kafka: KafkaCluster, topic: str) -> bytes:

@@ -118,7 +118,7 @@ def settings(session: "SparkSession", wanted: Mapping[str, str]) -> Iterator[Non
 def require_pyspark() -> None:
     """Check that pyspark and Java are installed. Raises SparkUnavailableError with one sentence."""
     if find_spec("pyspark") is None:
-        raise SparkUnavailableError("pyspark is not installed: pip install 'pyspark>=4.0,<5'")
+        raise SparkUnavailableError("pyspark is not installed: pip install 'pyspark>=3.5,<5'")
     java = Path(os.environ["JAVA_HOME"], "bin", "java") if os.environ.get("JAVA_HOME") else which("java")
     if java is None or not Path(java).exists():
         raise SparkUnavailableError(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from rigs import matrix
 from rigs.simulated import violations
 from tests.documents import commands, fields, keys, report_schema, rollup_schema
 from tests.test_states import drawing
@@ -29,6 +30,7 @@ PARTS: Final[Mapping[str, Callable[[], str]]] = {
     "keys": keys.reference,
     "fields": fields.reference,
     "invariants": violations.as_table,
+    "versions": matrix.as_table,
 }
 
 
