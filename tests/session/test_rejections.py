@@ -212,6 +212,15 @@ def test_an_answer_that_must_be_read_whole_and_cannot_be_closes_the_session(data
     assert conversation >> broker(data) << closed(CloseReason.BAD_ANSWER)
 
 
+def test_a_damaged_request_that_a_thread_reads_closes_the_connection():
+    """Nobody has read it on the event loop: it has too many partitions for that."""
+    whole = produce({"t": dict.fromkeys(range(1_000), None)})
+    session = Session(PEER, view_of())
+    (judge, *_) = session.client_bytes(frame(whole[4:-500]), NOW_MS)
+    (_, end) = session.judged(judge.job(), NOW_MS)
+    assert end.reason is CloseReason.BAD_FRAME
+
+
 # -- Versions that the broker does not take -----------------------------------------------------------
 
 
