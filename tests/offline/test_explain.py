@@ -158,9 +158,15 @@ class NamesNumbers:
         return [(0, 424242)]
 
 
+class NamesNoPairs:
+    def culprits(self, timestamps_ms, context):
+        return [424242]
+
+
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
+        (NamesNoPairs(), "TypeError in its answer"),
         (Fails(), f"LookupError at test_explain.py:{Fails.culprits.__code__.co_firstlineno + 1}"),
         (NamesNumbers(), "the text of record 0 is of type int, not str"),
     ],

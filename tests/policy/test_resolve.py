@@ -205,6 +205,11 @@ def test_the_limits_in_force_are(policy, expected):
     assert bounds(resolved(policy).limits) == expected
 
 
+def test_the_stricter_side_may_be_the_topics_own():
+    policy = Policy(limits_from=LimitsFrom.STRICTER, defaults=RuleSettings(after=TimeLimit(7)))
+    assert bounds(resolved(policy, known=replace(KNOWN, after_max_ms=5)).limits) == (DAY_MS, 5)
+
+
 def test_what_else_the_topic_says_stays():
     for settings in (RuleSettings(after=TimeLimit(7)), RuleSettings(preset=Preset.KIP_937_DRAFT)):
         limits = resolved(Policy(rules=(rule(settings=settings),))).limits

@@ -172,9 +172,12 @@ def test_the_configurations_of_topics_alone_stream_through():
 # -- An unmapped node -------------------------------------------------------------------------------
 
 
+def node(node_id, host="b1", port=9092):
+    return node_id.to_bytes(4, "big") + len(host).to_bytes(2, "big") + host.encode() + port.to_bytes(4, "big")
+
+
 def metadata(node_id, host="b1", port=9092, correlation_id=1):
-    node = node_id.to_bytes(4, "big") + len(host).to_bytes(2, "big") + host.encode() + port.to_bytes(4, "big")
-    return answer(METADATA, 0, b"\x00\x00\x00\x01" + node + bytes(4), correlation_id)
+    return answer(METADATA, 0, b"\x00\x00\x00\x01" + node(node_id, host, port) + bytes(4), correlation_id)
 
 
 NO_BROKERS = answer(METADATA, 0, bytes(8))
@@ -186,12 +189,12 @@ def test_an_answer_that_names_an_unknown_node_waits_for_it_and_then_leaves_it_ou
     assert (
         Conversation(view_of(nodes=[1]))
         >> forwarded(asked)
-        >> broker(metadata(7))
+        >> broker(answer(METADATA, 0, b"\x00\x00\x00\x02" + node(1) + node(7) + bytes(4)))
         << broker_held
         << node_wanted(7)
         >> later(NODE_WAIT_MS - 1)
         >> later(1)
-        << to_client(NO_BROKERS)
+        << to_client(metadata(1, "proxy.example", 9193))
         << LEFT_OUT
         << broker_released
         >> view_becomes(view_of(nodes=[7]))

@@ -44,6 +44,7 @@ cdef class Place:
     cdef int ask(self) except -1:
         """Forward the whole menu."""
         cdef Py_ssize_t size = len(self.menu)
+        self.requests.refused = -1  # the session has answered what was refused before
         return require(
             self.requests.run(<const uint8_t*><const char*>self.menu, size, NOW_MS) == size, "the menu stays here"
         )
