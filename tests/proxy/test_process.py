@@ -175,10 +175,10 @@ def test_what_keeps_a_proxy_from_starting_is_told_in_a_sentence(what, tmp_path, 
     with socket.socket() as taken:
         # The listener would share its port with any process of this user, such as workers.
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        taken.bind((HOST, free_ports(1)[0]))
+        bootstrap, *_, port = free_ports(6)  # those of the brokers before it are free
+        taken.bind((HOST, port))
         taken.listen()
-        port = taken.getsockname()[1]
-        facts = {"port": port, "port_of_bootstrap": port - 5, "file": file}
+        facts = {"port": port, "port_of_bootstrap": bootstrap, "file": file}
         usual = {"--listen": f"{HOST}:0", "--admin": "off", "--decisions": str(tmp_path)}
         words = [word for flag in (usual | flags).items() for word in flag]
         ended = command(
