@@ -4,7 +4,7 @@ Each Spark makes the reports of the same days, some of whose lines are spoilt, p
 writes must be equal to what the pinned Spark writes. Each Kafka judges generated batches
 (`rigs.differential`). The rows are in matrix.json, and docs/reference/support.md is made from them.
 
-To run other versions: `python -m rigs.matrix --spark 4.1.4 --kafka 3.3.2`. Java is that of JAVA_HOME.
+To run other versions: `python -m rigs.matrix --spark 4.1.4 --kafka 3.8.1`. Java is that of JAVA_HOME.
 """
 
 import argparse
@@ -77,6 +77,9 @@ def of_spark(spark: str, log: Path, store: Path) -> dict[str, object]:
     found["what-if"] = said("what-if", *period, "--after", "1h", "--before", "7d")
     for file in sorted(store.rglob("*.json")):
         found[str(file.relative_to(store))] = _without_times(json.loads(file.read_text()))
+    missing = {f"reports/{day}/report.json" for day in _DAYS} - found.keys()
+    if missing:
+        raise SystemExit(f"{spark} wrote no {', '.join(sorted(missing))}")
     return found
 
 
