@@ -14,6 +14,7 @@ from rigs.differential.generator import Part, Probe
 from rigs.differential.intended import claimed_by
 from rigs.differential.lines import Direct, Proxied, now_ms
 from rigs.differential.requests import (
+    NO_IDS,
     Answers,
     TopicIds,
     metadata_frame,
@@ -29,6 +30,7 @@ from tsproxy.model.outcome import Outcome, VerdictName
 from tsproxy.model.view import View
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.wire import k18_api_versions
+from tsproxy.wire.k00_produce import TOPIC_IDS_FROM
 
 PIPELINED: Final = 24
 """Requests on their way at once; answers to fewer bytes than socket buffers hold."""
@@ -66,6 +68,7 @@ class Comparison:
         self._broker_version = broker_version
         self._topics = topics
         self._direct = Direct(address)
+        self._versions = produce_versions(self._direct)
         self._ids = topic_ids(self._direct, [topic_of(side, topic) for topic in topics for side in SIDES])
         self._proxied = Proxied(address, self._view())
         self._accepted: dict[tuple[Side, str, int], _Accepted] = {
@@ -83,6 +86,7 @@ class Comparison:
         return View(
             topics=MappingProxyType({topic.proxied: topic.limits for topic in self._topics}),
             topic_names={topic_id: name for name, topic_id in self._ids.items()},
+            produce_versions=(self._versions[0], self._versions[-1]),
         )
 
     def change(self, topic: Topic) -> None:
@@ -94,14 +98,13 @@ class Comparison:
         """At least `batches` batches more, request by request from number `first` on. Returns the next
         number."""
         started = time.monotonic()
-        versions = produce_versions(self._direct)
         numbers = count(first)
         enough = self.tally.batches + batches
         while self.tally.batches < enough:
             moment = now_ms()
             self._exchange(
                 [
-                    generator.draw(seed, number, self._topics, versions, moment)
+                    generator.draw(seed, number, self._topics, self._versions, moment)
                     for number in islice(numbers, PIPELINED)
                 ]
             )
@@ -210,7 +213,9 @@ def topic_of(side: Side, topic: Topic) -> str:
 
 
 def topic_ids(line: Direct, names: Sequence[str]) -> TopicIds:
-    """The ids of the topics that exist."""
+    """The ids of the topics that exist; none where no request may name a topic by its id."""
+    if produce_versions(line)[-1] < TOPIC_IDS_FROM:
+        return NO_IDS
     (payload,) = line.ask([metadata_frame(names)])
     assert payload is not None
     return read_ids(payload)

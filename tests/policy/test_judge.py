@@ -25,6 +25,7 @@ from tsproxy.model.verdict import Accept, OutOfRange, Reason, RecordError, Rejec
 from tsproxy.model.view import View
 from tsproxy.policy.checks import record as record_checks
 from tsproxy.policy.checks.request import CODEC_READ_BELOW
+from tsproxy.policy.checks.whole_request import ONE_PRODUCER_FROM
 
 ACCEPT = Accept()
 
@@ -333,7 +334,8 @@ def transactional(producer_id):
 def test_the_producer_of_a_partition_that_failed_its_validation_does_not_count():
     """`ProduceRequest.validateRecords` fails for its two batches."""
     two = transactional(8) * 2
-    found = judged_by(view_of(), transactional(7), two, transactional_id="tx")
+    view = replace(view_of(), produce_versions=(0, ONE_PRODUCER_FROM))
+    found = judged_by(view, transactional(7), two, transactional_id="tx")
     codes = [one.verdict.error_code for one in found]
     assert codes == [ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD]
 
@@ -346,15 +348,18 @@ def test_an_unknown_codec_is_left_to_the_broker_where_no_validation_finds_it(ver
     assert isinstance(verdict(batch([AHEAD_MS], body=b"?", attributes=NEWER_CODEC), version=version), kind)
 
 
-def test_a_set_that_cannot_be_read_below_v3_has_its_whole_transactional_request_rejected_with_the_text():
-    too_small = bytes(8) + b"\x00\x00\x00\x05" + bytes(30)
-    found = judged_by(
-        view_of(), transactional(7) + too_small, transactional(7), version=2, transactional_id="tx"
-    )
-    text = "Record size 5 is less than the minimum record overhead (14)"
-    assert [(one.verdict.error_code, one.verdict.error_message) for one in found] == [
-        (ErrorCode.CORRUPT_MESSAGE, text)
-    ] * 2
+@pytest.mark.parametrize(
+    ("offered", "others"),
+    [((0, ONE_PRODUCER_FROM), Reject), ((0, ONE_PRODUCER_FROM - 1), Accept), (None, Accept)],
+)
+def test_a_set_that_cannot_be_read_below_v3_has_its_whole_request_rejected_with_the_text_since_3_8(
+    offered, others
+):
+    unread = batch([GOOD_MS]) + bytes(8) + b"\x00\x00\x00\x05" + bytes(30)
+    found = judged_by(replace(view_of(), produce_versions=offered), unread, batch([GOOD_MS]), version=2)
+    text = "Record size 5 is less than the minimum record overhead (14)" if others is Reject else None
+    assert [type(one.verdict) for one in found] == [Reject, others]
+    assert (found[0].verdict.error_code, found[0].verdict.error_message) == (ErrorCode.CORRUPT_MESSAGE, text)
 
 
 # -- Messages of magic 0 and 1, which are read one by one to find the culprits ------------------------

@@ -22,7 +22,7 @@ async def address(kafka: KafkaCluster, topic: str) -> tuple[str, int]:
 
 @pytest.fixture
 def proxied(address: tuple[str, int], topic: str):
-    with Proxied(address, View(topics={topic: KNOWN})) as line:
+    with Proxied(address, View(topics={topic: KNOWN}, produce_versions=(0, 11))) as line:
         yield line
 
 

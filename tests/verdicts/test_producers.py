@@ -38,7 +38,7 @@ SEVERAL = {
 
 def verdicts(records: list[bytes], transactional_id: str | None = "t") -> list[ErrorCode | None]:
     """The core's: the code of each partition, None where it goes on."""
-    view = View(topics={"t": LIMITS})
+    view = View(topics={"t": LIMITS}, produce_versions=(0, 11))
     judged = judged_by(view, *records, version=11, transactional_id=transactional_id)
     return [one.verdict.error_code if isinstance(one.verdict, Reject) else None for one in judged]
 

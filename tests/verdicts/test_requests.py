@@ -53,7 +53,7 @@ async def test_of_two_reasons_to_reject_all_the_request_the_brokers_hash_map_cho
     """Below v3. The broker's choice does not move with the order of partitions; the proxy tells the first."""
     await kafka_391.create_topic(topic, partitions=2, config=KEEP | limits(DAY, HOUR))
     address = address_of(kafka_391)
-    lines = Direct(address), Proxied(address, View(topics={topic: KNOWN}))
+    lines = Direct(address), Proxied(address, View(topics={topic: KNOWN}, produce_versions=(0, 11)))
     sent = [(topic, 0, cut_short(0, 40)(now_ms())), (topic, 1, GOOD(now_ms()) + bytes(20))]
     frames = [produce_frame(2, 1, order) for order in (sent, sent[::-1])]
     (broker, again), proxied = (

@@ -36,7 +36,7 @@ def rejection(row: Row) -> Reject | None:
     config = NEWEST_DEFAULTS | row.config if row.wire is Wire.SINCE_4_4 else row.config
     view = View(topics={"t": topic_limits(config)})
     case = read_by_the_core(view, row.api_version, "t", 0, row.records(NOW_MS), NOW_MS)
-    rejected = reject_whole_request([case]) or first_rejection(case)
+    rejected = reject_whole_request([case], (0, 11)) or first_rejection(case)
     if rejected is None or rejected.error_code is ErrorCode.INVALID_TIMESTAMP:
         assert judge(case) == (rejected or Accept()), "what violates must be rejected, and nothing else"
     return rejected

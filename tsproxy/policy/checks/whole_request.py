@@ -20,11 +20,16 @@ PRODUCER_ID_END: Final = 51
 """The position where the producer_id of a v2 batch ends. A batch that ends before this position has no
 producer_id."""
 
+ONE_PRODUCER_FROM: Final = 11
+"""The newest Produce of Kafka 3.8, the first release that looks for a second producer."""
 
-def reject_whole_request(contexts: Sequence[BatchContext]) -> Reject | None:
-    """The common answer for all partitions of a request; None if each partition gets its own."""
+
+def reject_whole_request(contexts: Sequence[BatchContext], offered: tuple[int, int] | None) -> Reject | None:
+    """The common answer for all partitions of a request; None if each partition gets its own. `offered` are
+    the brokers' versions of Produce, if they are known."""
     sent = [context for context in contexts if not context.record_set.is_null]
-    return next((reject for step in STEPS if (reject := step(sent)) is not None), None)
+    steps = STEPS if offered and offered[1] >= ONE_PRODUCER_FROM else STEPS[:1]
+    return next((reject for step in steps if (reject := step(sent)) is not None), None)
 
 
 def _transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | None:

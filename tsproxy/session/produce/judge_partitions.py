@@ -108,7 +108,8 @@ def judge_steps(
         work.step()
         yield
     is_rejected = any(isinstance(decided.decision.verdict, Reject) for decided in decisions)
-    whole = reject_whole_request([partition.context for partition in partitions]) if is_rejected else None
+    contexts = [partition.context for partition in partitions] if is_rejected else []
+    whole = reject_whole_request(contexts, policies.view.produce_versions)
     verdicts: list[PartitionVerdict] = []
     for decided in decisions:
         try:
