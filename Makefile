@@ -80,7 +80,7 @@ SEED ?= 2026
 differential: machine .venv/stamp ## N generated batches to two Kafka versions, directly and through the proxy
 	$(BIN)/python -m rigs.differential $(N) --seed $(SEED)
 
-matrix: machine .venv/stamp ## each promised version of Spark and Kafka (or MORE='--spark 4.1.4'), for docs/reference/support.md
+matrix: machine .venv/stamp ## each promised version of Spark and Kafka, and aarch64 under qemu (or MORE='--spark 4.1.4'), for docs/reference/support.md
 	$(BIN)/python -m rigs.matrix $(MORE)
 
 VERSION ?= RELEASE

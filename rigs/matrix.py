@@ -2,7 +2,8 @@
 
 Each Spark makes the reports of the same days, some of whose lines are spoilt, packed, wrapped or late. All it
 writes must be equal to what the pinned Spark writes. Each Kafka judges generated batches
-(`rigs.differential`). The rows are in matrix.json, and docs/reference/support.md is made from them.
+(`rigs.differential`), and one of them behind a proxy for ARM, too (`rigs.arm64`). The rows are in
+matrix.json, and docs/reference/support.md is made from them.
 
 To run other versions: `python -m rigs.matrix --spark 4.1.4 --kafka 3.8.1`. Java is that of JAVA_HOME.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from rigs import arm64
 from tests.kit.commands import made_once, output_of
 from tests.spark_reports.damage import a_random_day
 from tests.spark_reports.day import FRIDAY
@@ -98,7 +100,7 @@ def sparks(versions: list[str]) -> Iterator[Row]:
         for spark in versions:
             found = of_spark(spark, place / "log", place / spark)
             other = sorted(name for name in pinned.keys() | found if pinned.get(name) != found.get(name))
-            yield _row("Spark", spark, f"other: {', '.join(other)}" if other else "equal", java())
+            yield _row("Spark", spark, f"other: {', '.join(other)}" if other else "equal")
 
 
 def kafkas(versions: list[str]) -> Iterator[Row]:
@@ -107,7 +109,15 @@ def kafkas(versions: list[str]) -> Iterator[Row]:
         command = [sys.executable, "-m", "rigs.differential", str(BATCHES), "--versions", kafka]
         ended = subprocess.run(command, check=False)
         result = "other than intended" if ended.returncode else "intended differences only"
-        yield _row("Kafka", kafka, result, java())
+        yield _row("Kafka", kafka, result)
+
+
+def on_arm64(versions: list[str]) -> Iterator[Row]:
+    """A row for each Kafka, behind a proxy for ARM."""
+    for kafka in versions:
+        is_good, *machine = arm64.tried(kafka, BATCHES)
+        result = "intended differences only" if is_good else "other than intended"
+        yield _row("Kafka", kafka, result, *machine)
 
 
 def java() -> str:
@@ -117,9 +127,11 @@ def java() -> str:
     return output_of(program, "-version").split('"')[1].split(".")[0]
 
 
-def _row(what: str, tried: str, result: str, has_java: str) -> Row:
+def _row(
+    what: str, tried: str, result: str, python: str = platform.python_version(), on: str = platform.machine()
+) -> Row:
     commit = output_of("git", "rev-parse", "--short", "HEAD").strip()
-    beside = f"Python {platform.python_version()}, Java {has_java}, {platform.machine()}"
+    beside = f"Python {python}, Java {java()}, {on}"
     day = str(datetime.now(UTC).date())
     return {"what": what, "version": tried, "with": beside, "date": day, "commit": commit, "result": result}
 
@@ -147,13 +159,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m rigs.matrix", description=__doc__)
     parser.add_argument("--spark", nargs="*", default=[])
     parser.add_argument("--kafka", nargs="*", default=[])
+    parser.add_argument("--arm64", nargs="*", default=[], metavar="KAFKA")
     options = parser.parse_args()
-    is_all = not options.spark and not options.kafka
+    is_all = not (options.spark or options.kafka or options.arm64)
     rows = json.loads(TABLE.read_text(encoding="utf-8"))
     is_good = True
     for made in (
         sparks(options.spark or list(SPARKS) * is_all),
         kafkas(options.kafka or list(KAFKAS) * is_all),
+        on_arm64(options.arm64 or list(KAFKAS[-1:]) * is_all),
     ):
         for row in made:
             print(json.dumps(row), flush=True)
