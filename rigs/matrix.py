@@ -30,7 +30,10 @@ from tests.spark_reports.spoilt import spoilt
 
 TABLE: Final = Path(__file__).with_name("matrix.json")
 SPARKS: Final = ("3.5.9", "4.0.5", "4.1.4", "4.2.1", "4.3.0")
-KAFKAS: Final = ("3.8.1", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0")
+KAFKAS: Final = (
+    *("2.8.2", "3.0.2", "3.3.2", "3.4.1", "3.5.2", "3.6.2", "3.7.2"),
+    *("3.8.1", "3.9.1", "4.0.1", "4.1.1", "4.2.0", "4.3.1", "4.4.0"),
+)
 BATCHES: Final = 1_000
 _DAYS: Final = [FRIDAY, FRIDAY + timedelta(days=3)]
 _TRIPPED: Final = 3
@@ -148,9 +151,11 @@ def _numbers(text: str) -> list[int]:
 
 
 def as_table() -> str:
-    """The rows as Markdown, for docs/reference/support.md."""
-    rows = json.loads(TABLE.read_text(encoding="utf-8"))
-    cells = [[f"{row['what']} {row['version']}", *(row[name] for name in _SHOWN)] for row in rows]
+    """The rows as Markdown, for docs/reference/support.md. Versions with one result are one row."""
+    tried: dict[tuple[str, ...], list[str]] = {}
+    for row in json.loads(TABLE.read_text(encoding="utf-8")):
+        tried.setdefault((row["what"], *(row[name] for name in _SHOWN)), []).append(row["version"])
+    cells = [[f"{what} {', '.join(versions)}", *shown] for (what, *shown), versions in tried.items()]
     head = ["| version | with | result | date | commit |", "| --- | --- | --- | --- | --- |"]
     return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in cells)])
 

@@ -120,6 +120,34 @@ def _absurd_size(exchange: Exchange) -> bool:
     return any(size > HEAP_BYTES for size in sizes)
 
 
+def _is_before(exchange: Exchange, release: tuple[int, int]) -> bool:
+    return tuple(map(int, exchange.broker_version.split("."))) < release
+
+
+def _damaged_record(exchange: Exchange) -> bool:
+    """A broker before 3.6 reads compressed records as if it compressed them anew, before their times."""
+    codes, batch = (exchange.broker_code, exchange.proxy_code), _first_batch(exchange)
+    if batch is None or batch.magic < 2 or not _is_before(exchange, (3, 6)):
+        return False
+    is_damaged = record_batch.read_facts(batch, SessionLimits(), is_recompressed=True).fault is not None
+    return is_damaged and codes in (
+        (ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_RECORD),
+    )
+
+
+def _older_words(exchange: Exchange) -> bool:
+    """A broker before 3.5 says the same of the same records; its texts end otherwise."""
+    direct, proxied = exchange.direct, exchange.proxied
+    if direct is None or proxied is None or not _is_before(exchange, (3, 5)) or not exchange.is_rejected_here:
+        return False
+    if not {*exchange.differing()} <= {"record_errors", "error_message", "log_start_offset"}:
+        return False
+    both = direct, proxied
+    told, named = ([(at, (text or "").rstrip(".")) for at, text in one.record_errors] for one in both)
+    return told == named and all((one.error_message or "").startswith(REJECTED) for one in both)
+
+
 def _sizes_of_messages(batch: RecordBatch) -> Iterator[int]:
     """The sizes that wrapped messages claim."""
     plain, at = message_set.decompressed(batch, SessionLimits()), 0
@@ -132,7 +160,7 @@ def _sizes_of_messages(batch: RecordBatch) -> Iterator[int]:
 def _sizes_of_records(batch: RecordBatch) -> Iterator[int]:
     """The sizes that records of magic 2 claim."""
     limits, body, at = SessionLimits(), batch.data[record_set.HEADER_SIZE :], 0
-    with suppress(codecs.CodecError, IndexError, ValueError):  # the end of what can be read
+    with suppress(codecs.CodecError, LookupError, ValueError):  # what can be read ends
         plain = codecs.decompress(batch.codec_id, body, limits.decompressed_batch, limits.zstd_window)
         while True:
             size, at = read_varint(plain, at)
@@ -195,6 +223,8 @@ def _more_partitions_than_any_broker_leads(exchange: Exchange) -> bool:
     return exchange.proxied is None and len(exchange.request) > MAX_PARTITIONS
 
 
+REJECTED: Final = "One or more records have been rejected"
+
 _OF_TRANSACTIONS: Final = (
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -216,6 +246,8 @@ INTENDED: Final[Mapping[str, Callable[[Exchange], bool]]] = {
     "a batch or a request beyond the proxy's own limits": _own_limit_of_a_batch,
     "more culprits than `limits.culprits_listed`": _more_culprits_than_are_listed,
     f"more than {MAX_PARTITIONS:,} partitions in one request": _more_partitions_than_any_broker_leads,
+    "a record that does not fill its size, before 3.6": _damaged_record,
+    "the end of a text, before 3.5": _older_words,
 }
 """The name of each intended difference, as verdicts.md gives it, and whether an exchange is one."""
 

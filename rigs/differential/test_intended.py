@@ -2,12 +2,13 @@
 
 import gzip
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from rigs.differential.comparison import Answer, Exchange
 from rigs.differential.generator import Part
-from rigs.differential.intended import INTENDED, claimed_by
+from rigs.differential.intended import INTENDED, REJECTED, claimed_by
 from rigs.differential.topics import Topic
 from tests.documents.tables import rows_of
 from tests.verdicts.rows import cut_short, v2
@@ -90,3 +91,23 @@ def test_a_record_that_claims_a_gibibyte_explains_a_broker_without_memory(size: 
     records = batch([0, 1], GZIP, body=gzip.compress(record(0) + size))
     name = claimed_by(exchange(13, UNKNOWN, ErrorCode.INVALID_RECORD, records))
     assert (name == "a size larger than any heap, inside compressed data") is is_claimed
+
+
+@pytest.mark.parametrize(
+    ("broker", "size", "is_claimed"), [("3.5.2", 99, 1), ("3.6.2", 99, 0), ("3.5.2", None, 0)]
+)
+def test_a_record_that_does_not_fill_its_size_explains_an_older_broker(broker, size, is_claimed):
+    records = batch([0], GZIP, body=gzip.compress(record(0, length=size)))
+    found = exchange(7, ErrorCode.INVALID_RECORD, ErrorCode.INVALID_TIMESTAMP, records)
+    name = claimed_by(replace(found, broker_version=broker))
+    assert name == ("a record that does not fill its size, before 3.6" if is_claimed else None)
+
+
+@pytest.mark.parametrize(
+    ("broker", "text", "is_claimed"), [("3.4.1", "k.", 1), ("3.5.2", "k.", 0), ("3.4.1", "l", 0)]
+)
+def test_the_end_of_a_text_explains_an_older_broker(broker, text, is_claimed):
+    code, message = ErrorCode.INVALID_RECORD, f"{REJECTED} due to"
+    told, named = (Answer(code, -1, "-1", -1, ((0, words),), message, b"") for words in (text, "k"))
+    found = replace(exchange(9, code, code, GOOD), broker_version=broker, direct=told, proxied=named)
+    assert claimed_by(found) == ("the end of a text, before 3.5" if is_claimed else None)

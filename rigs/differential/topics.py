@@ -101,7 +101,16 @@ def configs_of(version: str) -> Mapping[str, Mapping[str, str]]:
     release = tuple(map(int, version.split(".")))
     if release >= (4, 4):
         return CONFIGS | SIZE_CONFIGS
-    return CONFIGS if release >= (4,) else CONFIGS | OLD_CONFIGS
+    if release >= (3, 6):
+        return CONFIGS if release >= (4,) else CONFIGS | OLD_CONFIGS
+    return {config: _with_one_limit(settings) for config, settings in CONFIGS.items()}
+
+
+def _with_one_limit(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """The first limit of a topic as that of both sides: brokers before 3.6 know no other."""
+    rest = {name: value for name, value in settings.items() if name not in (BEFORE, AFTER)}
+    limit = settings.get(BEFORE, settings.get(AFTER))
+    return rest if limit is None else rest | {DIFFERENCE: limit}
 
 
 async def change(kafka: KafkaCluster, topic: Topic, number: int) -> Topic:
