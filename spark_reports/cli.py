@@ -15,6 +15,7 @@ from typing import Final
 
 from spark_reports.commands import daily, doctor, gate, report, trend, what_if
 from spark_reports.exits import FAILED, USAGE, FailedError, UsageError
+from tsproxy import __version__
 from tsproxy.model.words import listed, unknown_argument, unknown_command
 
 GROUPS: Final = {
@@ -88,10 +89,11 @@ def _complain(text: str, code: int) -> int:
 def parser() -> argparse.ArgumentParser:
     root = argparse.ArgumentParser(
         prog="spark_reports",
-        usage="spark_reports [-h] COMMAND ...",
+        usage="spark_reports [-h] [--version] COMMAND ...",
         description="Reports from tsproxy's decision log. All days are UTC days.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    root.add_argument("--version", action="version", version=f"spark_reports of tsproxy {__version__}")
     commands = root.add_subparsers(
         prog="spark_reports", required=True, metavar="COMMAND", help=argparse.SUPPRESS
     )

@@ -39,6 +39,10 @@ _ADVICE: Final = (
         "(org.apache.hadoop:hadoop-aws for s3a).",
     ),
     (
+        "NoSuchBucket|Connection refused|Forbidden|InvalidAccessKeyId",
+        "Check the name of the place, and the endpoint and the credentials that this Spark has for it.",
+    ),
+    (
         "ARITHMETIC_OVERFLOW",
         "A sum does not fit into 64 bits, so no proxy wrote all of these lines.",
     ),
@@ -46,11 +50,11 @@ _ADVICE: Final = (
 """Regular expressions for Spark's text, each with its advice. The first match counts."""
 
 _NOISE: Final = re.compile(
-    r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|^([a-z]\w*\.)+[A-Z]\w*: "
-    r"|\s*(Use '?try_\w+|If necessary,? set).*"
+    r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|([a-z]\w*\.)+[A-Z]\w*: "
+    r"|\s*\((Service: |SDK Attempt)[^)]*\)|:NoSuch\w+: .*|\s*(Use '?try_\w+|If necessary,? set).*"
 )
-"""Names of errors and of Java's classes, which do not help in a sentence, and Spark's advice to
-authors of queries: to let them return NULL, or to switch off the check that found the error."""
+"""Names of errors and of Java's classes, the numbers of AWS's requests, and Spark's advice to authors of
+queries: to let them return NULL, or to switch off the check that found the error."""
 
 _CHARS: Final = 300
 """The most characters of one cause: it may hold the long name of a temporary file."""
@@ -147,7 +151,10 @@ def _causes(error: Any) -> list[str]:
 
 def explained(texts: Sequence[str]) -> str:
     """One line from the texts of a failure and of its causes, with advice."""
-    lines = dict.fromkeys(map(_in_a_line, texts))
+    lines: list[str] = []
+    for text in map(_in_a_line, texts):
+        if not any(text in line for line in lines):  # a cause is often in the text of what it caused
+            lines.append(text)
     whole = "\n".join(texts)
     advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, whole)), "")
     line = ": ".join(text.removesuffix(".") for text in lines)

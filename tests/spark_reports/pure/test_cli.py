@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import tsproxy
 from spark_reports.cli import main
 from spark_reports.commands import publishing, spark_run
 from spark_reports.exits import SparkUnavailableError
@@ -234,3 +235,10 @@ def test_an_output_that_cannot_be_written_is_found_before_spark_starts(command, 
     (tmp_path / "file").write_text("")
     assert main([*command, str(tmp_path / output), "--input", str(tmp_path)]) == 1
     assert capsys.readouterr().err == f"spark_reports: {tmp_path / 'file'}: Not a directory\n"
+
+
+def test_the_version_is_that_of_tsproxy(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"spark_reports of tsproxy {tsproxy.__version__}\n"

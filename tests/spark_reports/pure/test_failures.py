@@ -16,6 +16,15 @@ NOT_WRITTEN = [
     "org.apache.spark.SparkException: [TASK_FAILED] Task failed while writing to file:/out. SQLSTATE: 58030",
     "java.io.IOException: Mkdirs failed to create file:/out",
 ]
+NO_BUCKET = [
+    "org.apache.hadoop.fs.s3a.UnknownStoreException: `s3a://lack/days': getFileStatus on s3a://lack/days: "
+    "software.amazon.awssdk.services.s3.model.NoSuchBucketException: The specified bucket does not exist "
+    "(Service: S3, Status Code: 404, Request ID: 87KC) (SDK Attempt Count: 1):NoSuchBucket: The specified "
+    "bucket does not exist (Service: S3, Status Code: 404, Request ID: 87KC) (SDK Attempt Count: 1)",
+    "software.amazon.awssdk.services.s3.model.NoSuchBucketException: The specified bucket does not exist "
+    "(Service: S3, Status Code: 404, Request ID: 87KC) (SDK Attempt Count: 1)",
+]
+"""The texts of hadoop-aws 3.5.0."""
 
 
 @pytest.mark.parametrize(
@@ -35,6 +44,11 @@ NOT_WRITTEN = [
             NOT_WRITTEN,
             "Task failed while writing to file:/out: Mkdirs failed to create file:/out. ",
             "may not write there",
+        ),
+        (
+            NO_BUCKET,
+            "`s3a://lack/days': getFileStatus on s3a://lack/days: The specified bucket does not exist. Check",
+            "the name of the place",
         ),
         (['x: No FileSystem for scheme "foo"'], "x: No FileSystem", "hadoop-aws for s3a"),
         (["[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\nand a plan"], "Division by zero", ""),
