@@ -110,7 +110,7 @@ async def run(seconds: float, seed: int, *, least: int = 0, is_valid: bool = Fal
     return result
 
 
-EXPECTED = ("upstream_unreachable", "own_login_failed")
+EXPECTED = ("upstream_unreachable", "own_login_failed", "broker_hangs")
 """Errors in the log for which a broker is to blame."""
 
 

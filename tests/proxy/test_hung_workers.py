@@ -20,7 +20,7 @@ from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import NOTHING
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.workers import member as members
-from tsproxy.proxy.workers.watch import MISSED_AT_START, MISSED_IN_LIFE, Silence
+from tsproxy.proxy.workers.watch import MISSED_AT_START, MISSED_IN_LIFE, CoreWaits, Silence
 from tsproxy.testing.proxy import RunningProxy
 
 UNKNOWN = 0
@@ -126,6 +126,39 @@ async def test_a_worker_that_waits_for_a_core_is_not_killed(member, monkeypatch)
     finally:
         with suppress(ProcessLookupError):
             worker.kill()
+
+
+LOOKS = {  # the share, and at each look: its time, how long the process ran and waited before, its state
+    "waits": (1, [(10, 0, 0, "R"), (20, 0, 0, "R"), (420, 1, 20, "R")]),
+    "waits, looked at late": (1, [(100, 1, 99, "R"), (200, 1, 99, "R"), (900, 2, 250, "R")]),
+    "spins": (0, [(10, 10, 0, "R"), (20, 20, 0, "R"), (30, 30, 0, "R")]),
+    "shares its core": (0.5, [(10, 5, 5, "R"), (20, 10, 10, "R"), (30, 15, 15, "R")]),
+    "stands still": (0, [(10, 0, 0, "S"), (20, 0, 0, "S"), (30, 0, 0, "S")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("share", "process"), LOOKS.values(), ids=LOOKS)
+def test_a_wait_for_a_core_that_goes_on_counts_from_the_look_before_it_ran_last(tmp_path, share, process):
+    """A supervisor that waited for a core itself looked late, and took the whole time for a silence."""
+    (tmp_path / "task" / "1").mkdir(parents=True)
+
+    def looks(ran_ms, waited_ms, state):
+        for file in (tmp_path / "schedstat", tmp_path / "task" / "1" / "schedstat"):
+            file.write_text(f"{ran_ms * 1_000_000} {waited_ms * 1_000_000} 1\n")
+        (tmp_path / "stat").write_text(f"1 (python) {state} 0")
+
+    looks(0, 0, process[0][-1])
+    waits = CoreWaits(f"..{tmp_path}", 0)
+    for now_ms, *facts in process:
+        looks(*facts)
+        found = waits.share(now_ms)
+    assert found == pytest.approx(share, abs=0.01)
+
+
+def test_a_system_that_counts_no_waits_has_none(tmp_path):
+    """Without the counts, a process in an endless loop seemed to wait for ever, and was never killed."""
+    (tmp_path / "stat").write_text("1 (python) R 0")
+    assert CoreWaits(f"..{tmp_path}", 0).share(10) == 0
 
 
 async def test_livez_is_for_all_workers():
