@@ -91,6 +91,11 @@ TOPICS = {
         "",
         [f"{DIFFERENCE} limits 1 topic (queue): Kafka 4 does not know it"],
     ),
+    "the same at brokers of 4.0, which show it without its value": (
+        described({"queue": {DIFFERENCE: None} | WEEK}),
+        "",
+        [],
+    ),
     "the same by default": (BY_BROKERS, "", []),
     "the same, set by a broker": (SET_THERE, "", [f"{DIFFERENCE} limits 1 topic (queue)"]),
     "brokers replace the timestamps": (described({"clicks": {TYPE: "LogAppendTime"}}), "", []),

@@ -171,6 +171,13 @@ def test_an_answer_is_told_apart_into_what_the_topic_sets_and_what_its_broker_gi
     assert given_by([]) is None
 
 
+def test_a_difference_that_an_upgraded_topic_still_has_is_not_known_to_brokers_of_4():
+    """4.0 to 4.2 show it, without its value. In a roll from 3.9, good records for it were rejected."""
+    upgraded = given_by([answer("orders", NEW_VALUES, own={DIFFERENCE: None})])
+    assert DIFFERENCE not in upgraded.known
+    assert together(((DIFFERENCE, "5000"),), OLD, {1: OLD, 2: upgraded}).limits.before_max_ms is None
+
+
 owns = st.dictionaries(
     st.text("abc", min_size=1, max_size=3),
     st.dictionaries(st.sampled_from(CONFIG_NAMES), st.just("1")).map(lambda own: tuple(sorted(own.items()))),

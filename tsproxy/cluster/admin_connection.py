@@ -2,7 +2,7 @@
 
 It uses aiokafka's connection, not aiokafka's admin client, because the admin client keeps refreshing the
 metadata of all topics of a cluster. The proxy does not need that. aiokafka supports Metadata up to v5 and
-DescribeConfigs up to v2. Brokers from 3.6 to 4.x accept both.
+DescribeConfigs up to v2. Brokers from 2.8 to 4.x accept both.
 """
 
 import asyncio

@@ -75,7 +75,8 @@ def given_by(answers: Iterable[TopicAnswer]) -> Given | None:
     known: set[str] = set()
     defaults: set[str] = set()
     for answer in answers:
-        known.update(answer.settings)
+        # 4.0 to 4.2 do not know it, but show it without its value if a topic still has it (KAFKA-19851).
+        known |= {name for name, value in answer.settings.items() if (name, value) != (DIFFERENCE, None)}
         values |= {name: value for name, value in answer.settings.items() if name not in answer.overrides}
         defaults |= answer.defaults
     return Given(values, frozenset(defaults), frozenset(known)) if known else None

@@ -142,13 +142,13 @@ def _gone_with_kafka_4(topics: Sequence[TopicAnswer]) -> Iterator[Finding]:
     names = [
         row.topic
         for row in topics
-        if row.settings.get(DIFFERENCE, str(LONG_MAX)) != str(LONG_MAX) and DIFFERENCE not in row.defaults
+        if row.settings.get(DIFFERENCE) not in (None, str(LONG_MAX)) and DIFFERENCE not in row.defaults
     ]
     if names:
         yield TOPICS.warning(
             f"{DIFFERENCE} limits {many(len(names), 'topic')} ({few(names)}): Kafka 4 does not know it, so "
             "the limit goes at the upgrade",
-            f"set {BEFORE} and {AFTER} in its place, on the topics or brokers, before the upgrade",
+            f"from Kafka 3.6 on, set {BEFORE} and {AFTER} in its place, and then remove it, before 4.0",
         )
 
 
