@@ -14,7 +14,7 @@ from tsproxy.model.records import Fault, RecordBatch
 from tsproxy.model.view import SessionLimits, View
 from tsproxy.policy.checks.faults import OUR_LIMITS
 from tsproxy.policy.checks.request import ONE_BATCH_FROM, is_left_to_the_broker
-from tsproxy.policy.checks.whole_request import STEPS
+from tsproxy.policy.checks.whole_request import one_producer, transactional_id_is_there
 from tsproxy.policy.context import BatchContext, RequestContext
 from tsproxy.session.job import Work
 from tsproxy.session.policies import NOBODY, of_anybody
@@ -172,11 +172,10 @@ def _order_of_partitions(exchange: Exchange) -> bool:
     """Partitions that differ in why they reject the whole request: each side tells the reason of one."""
     if exchange.version >= ONE_BATCH_FROM or exchange.differing() != ("error_code",):
         return False
-    *earlier, last = STEPS
     cases = [_case(exchange, part) for part in _as_sent(exchange.request)]
-    if any(step(cases) is not None for step in earlier):  # which a broker takes in the request's order
+    if transactional_id_is_there(cases) is not None:  # which a broker takes in the request's order
         return False
-    codes = [reject.error_code for case in cases if (reject := last([case])) is not None]
+    codes = [reject.error_code for case in cases if (reject := one_producer([case])) is not None]
     return codes[:1] == [exchange.proxy_code] and exchange.broker_code in codes
 
 

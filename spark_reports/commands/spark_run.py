@@ -39,7 +39,7 @@ _ADVICE: Final = (
         "(org.apache.hadoop:hadoop-aws for s3a).",
     ),
     (
-        "NoSuchBucket|Connection refused|Forbidden|InvalidAccessKeyId",
+        r"NoSuchBucket|Connection refused|AccessDenied|InvalidAccessKeyId|Status Code: 40[013]",
         "Check the name of the place, and the endpoint and the credentials that this Spark has for it.",
     ),
     (
@@ -50,11 +50,14 @@ _ADVICE: Final = (
 """Regular expressions for Spark's text, each with its advice. The first match counts."""
 
 _NOISE: Final = re.compile(
-    r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|([a-z]\w*\.)+[A-Z]\w*: "
-    r"|\s*\((Service: |SDK Attempt)[^)]*\)|:NoSuch\w+: .*|\s*(Use '?try_\w+|If necessary,? set).*"
+    r"\s*SQLSTATE: \w+|\[[A-Z][A-Z0-9_.]+\]\s*|^([a-z]\w*\.)+[A-Z]\w*: "
+    r"|(?<=: )([a-z]\w*\.){2,}\w+Exception: (?=\S+ \S)"
+    r"|Service: \w+, (?=Status Code)|, (Extended )?Request ID: [^),]*|\s*\(SDK Attempt Count: \d+\)"
+    r"|\s*(Use '?try_\w+|If necessary,? set).*"
 )
-"""Names of errors and of Java's classes, the numbers of AWS's requests, and Spark's advice to authors of
-queries: to let them return NULL, or to switch off the check that found the error."""
+"""Names of errors and of Java's classes (inside a text, only of those with a sentence behind them), the
+numbers of AWS's requests, and Spark's advice to authors of queries: to let them return NULL, or to switch
+off the check that found the error."""
 
 _CHARS: Final = 300
 """The most characters of one cause: it may hold the long name of a temporary file."""
@@ -153,7 +156,8 @@ def explained(texts: Sequence[str]) -> str:
     """One line from the texts of a failure and of its causes, with advice."""
     lines: list[str] = []
     for text in map(_in_a_line, texts):
-        if not any(text in line for line in lines):  # a cause is often in the text of what it caused
+        # A cause is often a part of the text of what it caused.
+        if not any(f": {text}:" in f": {line}:" for line in lines):
             lines.append(text)
     whole = "\n".join(texts)
     advice = next((advice for pattern, advice in _ADVICE if re.search(pattern, whole)), "")

@@ -25,7 +25,7 @@ from tsproxy.model.verdict import Accept, OutOfRange, Reason, RecordError, Rejec
 from tsproxy.model.view import View
 from tsproxy.policy.checks import record as record_checks
 from tsproxy.policy.checks.request import CODEC_READ_BELOW
-from tsproxy.policy.checks.whole_request import ONE_PRODUCER_FROM
+from tsproxy.policy.checks.whole_request import READS_ALL_FROM
 
 ACCEPT = Accept()
 
@@ -334,8 +334,7 @@ def transactional(producer_id):
 def test_the_producer_of_a_partition_that_failed_its_validation_does_not_count():
     """`ProduceRequest.validateRecords` fails for its two batches."""
     two = transactional(8) * 2
-    view = replace(view_of(), produce_versions=(0, ONE_PRODUCER_FROM))
-    found = judged_by(view, transactional(7), two, transactional_id="tx")
+    found = judged_by(view_of(), transactional(7), two, transactional_id="tx")
     codes = [one.verdict.error_code for one in found]
     assert codes == [ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD]
 
@@ -350,7 +349,7 @@ def test_an_unknown_codec_is_left_to_the_broker_where_no_validation_finds_it(ver
 
 @pytest.mark.parametrize(
     ("offered", "others"),
-    [((0, ONE_PRODUCER_FROM), Reject), ((0, ONE_PRODUCER_FROM - 1), Accept), (None, Accept)],
+    [((0, READS_ALL_FROM), Reject), ((0, READS_ALL_FROM - 1), Accept), (None, Reject)],
 )
 def test_a_set_that_cannot_be_read_below_v3_has_its_whole_request_rejected_with_the_text_since_3_8(
     offered, others

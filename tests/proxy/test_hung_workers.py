@@ -137,28 +137,40 @@ LOOKS = {  # the share, and at each look: its time, how long the process ran and
 }  # fmt: skip
 
 
+def counted(folder, ran_ms, waited_ms, state, others=()):
+    """The system's facts of a process: times of its first thread, its state, waits of others."""
+    for name, (ran, waited) in enumerate([(ran_ms, waited_ms), *((0, each) for each in others)], 1):
+        (folder / "task" / str(name)).mkdir(parents=True, exist_ok=True)
+        (folder / "task" / str(name) / "schedstat").write_text(f"{ran * 1_000_000} {waited * 1_000_000} 1\n")
+    (folder / "schedstat").write_bytes((folder / "task" / "1" / "schedstat").read_bytes())
+    (folder / "stat").write_text(f"1 (python) {state} 0")
+    return f"..{folder}"
+
+
 @pytest.mark.parametrize(("share", "process"), LOOKS.values(), ids=LOOKS)
 def test_a_wait_for_a_core_that_goes_on_counts_from_the_look_before_it_ran_last(tmp_path, share, process):
     """A supervisor that waited for a core itself looked late, and took the whole time for a silence."""
-    (tmp_path / "task" / "1").mkdir(parents=True)
-
-    def looks(ran_ms, waited_ms, state):
-        for file in (tmp_path / "schedstat", tmp_path / "task" / "1" / "schedstat"):
-            file.write_text(f"{ran_ms * 1_000_000} {waited_ms * 1_000_000} 1\n")
-        (tmp_path / "stat").write_text(f"1 (python) {state} 0")
-
-    looks(0, 0, process[0][-1])
-    waits = CoreWaits(f"..{tmp_path}", 0)
-    for now_ms, *facts in process:
-        looks(*facts)
+    waits = CoreWaits(counted(tmp_path, 500, 0, process[0][-1]), 0)
+    for now_ms, ran_ms, *facts in process:
+        counted(tmp_path, 500 + ran_ms, *facts)
         found = waits.share(now_ms)
     assert found == pytest.approx(share, abs=0.01)
 
 
-def test_a_system_that_counts_no_waits_has_none(tmp_path):
+def test_two_threads_that_wait_half_the_time_are_no_wait_of_the_whole_time(tmp_path):
+    """Otherwise an event loop that is locked is never found while others work on a busy machine."""
+    waits = CoreWaits(counted(tmp_path, 500, 0, "S", [0, 0]), 0)
+    counted(tmp_path, 500, 0, "S", [50, 50])
+    assert waits.share(100) == 0.5
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_system_that_counts_no_waits_has_none(tmp_path, is_there):
     """Without the counts, a process in an endless loop seemed to wait for ever, and was never killed."""
-    (tmp_path / "stat").write_text("1 (python) R 0")
-    assert CoreWaits(f"..{tmp_path}", 0).share(10) == 0
+    place = counted(tmp_path, 0, 0, "R")
+    if not is_there:
+        (tmp_path / "schedstat").unlink()
+    assert CoreWaits(place, 0).share(10) == 0
 
 
 async def test_livez_is_for_all_workers():

@@ -8,6 +8,7 @@ from tests.verdicts.rows import HOUR, v2
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.verdict import Reject
 from tsproxy.model.view import View
+from tsproxy.policy.checks.whole_request import ONE_PRODUCER_FROM
 
 BIT_4 = 0x10
 MAPPING, TIME = ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.INVALID_TIMESTAMP
@@ -36,9 +37,11 @@ SEVERAL = {
 }
 
 
-def verdicts(records: list[bytes], transactional_id: str | None = "t") -> list[ErrorCode | None]:
+def verdicts(
+    records: list[bytes], transactional_id: str | None = "t", newest: int = 11
+) -> list[ErrorCode | None]:
     """The core's: the code of each partition, None where it goes on."""
-    view = View(topics={"t": LIMITS}, produce_versions=(0, 11))
+    view = View(topics={"t": LIMITS}, produce_versions=(0, newest))
     judged = judged_by(view, *records, version=11, transactional_id=transactional_id)
     return [one.verdict.error_code if isinstance(one.verdict, Reject) else None for one in judged]
 
@@ -46,6 +49,12 @@ def verdicts(records: list[bytes], transactional_id: str | None = "t") -> list[E
 @pytest.mark.parametrize("name", SEVERAL)
 def test_several_transactional_producers_are_rejected_with_all_their_request(name: str):
     assert verdicts(partitions(SEVERAL[name], NOW_MS)) == [MAPPING] * len(SEVERAL[name])
+
+
+def test_so_it_is_from_kafka_3_7_on():
+    records = partitions(SEVERAL["two"], NOW_MS)
+    assert verdicts(records, newest=ONE_PRODUCER_FROM) == [MAPPING] * 2
+    assert verdicts(records, newest=ONE_PRODUCER_FROM - 1) == [None, TIME]
 
 
 def test_one_transactional_producer_may_send_to_many_partitions():

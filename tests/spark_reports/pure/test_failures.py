@@ -25,6 +25,10 @@ NO_BUCKET = [
     "(Service: S3, Status Code: 404, Request ID: 87KC) (SDK Attempt Count: 1)",
 ]
 """The texts of hadoop-aws 3.5.0."""
+FORBIDDEN = (
+    "software.amazon.awssdk.services.s3.model.S3Exception: null (Service: S3, Status Code: 403, Request ID: X"
+    ", Extended Request ID: Y) (SDK Attempt Count: 1)"
+)
 
 
 @pytest.mark.parametrize(
@@ -47,9 +51,18 @@ NO_BUCKET = [
         ),
         (
             NO_BUCKET,
-            "`s3a://lack/days': getFileStatus on s3a://lack/days: The specified bucket does not exist. Check",
+            "`s3a://lack/days': getFileStatus on s3a://lack/days: The specified bucket does not exist "
+            "(Status Code: 404):NoSuchBucket: The specified bucket does not exist (Status Code: 404). Check",
             "the name of the place",
         ),
+        # The cause is in the status or in the class, and a path may look like a class.
+        (
+            [f"java.nio.file.AccessDeniedException: s3a://a.B: getFileStatus on s3a://a.B: {FORBIDDEN}:null"],
+            "s3a://a.B: getFileStatus on s3a://a.B: null (Status Code: 403):null. Check",
+            "the credentials",
+        ),
+        (["Cannot connect to it", "java.io.IOException: nn"], "Cannot connect to it: nn", ""),
+        (["x: jdk.net.UnknownHostException: nn1"], "x: jdk.net.UnknownHostException: nn1", ""),
         (['x: No FileSystem for scheme "foo"'], "x: No FileSystem", "hadoop-aws for s3a"),
         (["[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\nand a plan"], "Division by zero", ""),
         ([OVERFLOW], "overflow. A sum does not fit into 64 bits", ""),

@@ -7,7 +7,7 @@ forwarded unchanged, and the broker makes these checks itself. An unknown codec 
 only the broker knows whether it would read that partition (`request.is_left_to_the_broker`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
@@ -20,19 +20,24 @@ PRODUCER_ID_END: Final = 51
 """The position where the producer_id of a v2 batch ends. A batch that ends before this position has no
 producer_id."""
 
-ONE_PRODUCER_FROM: Final = 11
-"""The newest Produce of Kafka 3.8, the first release that looks for a second producer."""
+ONE_PRODUCER_FROM: Final = 10
+"""The newest Produce of Kafka 3.7. (3.6 has the check, too, and the versions of 3.5, which has not.)"""
+READS_ALL_FROM: Final = 11
+"""The newest Produce of Kafka 3.8, in which a set that cannot be read fails the check for all partitions."""
 
 
 def reject_whole_request(contexts: Sequence[BatchContext], offered: tuple[int, int] | None) -> Reject | None:
     """The common answer for all partitions of a request; None if each partition gets its own. `offered` are
-    the brokers' versions of Produce, if they are known."""
+    the brokers' versions of Produce; if they are not known, those of the newest Kafka count."""
     sent = [context for context in contexts if not context.record_set.is_null]
-    steps = STEPS if offered and offered[1] >= ONE_PRODUCER_FROM else STEPS[:1]
-    return next((reject for step in steps if (reject := step(sent)) is not None), None)
+    newest = offered[1] if offered else READS_ALL_FROM
+    reject = transactional_id_is_there(sent)
+    if reject is None and newest >= ONE_PRODUCER_FROM:
+        reject = one_producer(sent, reads_all=newest >= READS_ALL_FROM)
+    return reject
 
 
-def _transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | None:
+def transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | None:
     """The rejection of a transactional batch in a request without transactional_id. The first batch of each
     partition is checked in turn, until one is transactional or cannot be read."""
     for context in contexts:
@@ -49,9 +54,9 @@ def _transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | Non
     return None
 
 
-def _one_producer(contexts: Sequence[BatchContext]) -> Reject | None:
+def one_producer(contexts: Sequence[BatchContext], *, reads_all: bool = True) -> Reject | None:
     """The rejection of transactional batches of several producers. All batches of the partitions that have
-    passed validation count."""
+    passed validation count. With `reads_all`, each of them must be readable."""
     producers: set[tuple[int, int]] = set()
     for context in contexts:
         if one_batch_of_magic_2(context) is not None or is_left_to_the_broker(context):
@@ -62,7 +67,7 @@ def _one_producer(contexts: Sequence[BatchContext]) -> Reject | None:
                 return reject_whole(ErrorCode.UNKNOWN_SERVER_ERROR, "Record batch is shorter than its header")
             if batch.is_transactional and batch.has_producer_id:
                 producers.add((batch.producer_id, batch.producer_epoch))
-        if context.record_set.fault is not None:
+        if reads_all and context.record_set.fault is not None:
             return _unreadable(context)
     if len(producers) > 1:
         text = "Transactional records contained more than one producer ID"
@@ -77,10 +82,3 @@ def _unreadable(context: BatchContext) -> Reject:
     assert fault is not None
     text = fault_text(fault, context.record_set.fault_value)
     return Reject(FAULTS[fault][0], text, reason_of_fault(fault))
-
-
-STEPS: Final[tuple[Callable[[Sequence[BatchContext]], Reject | None], ...]] = (
-    _transactional_id_is_there,
-    _one_producer,
-)
-"""The checks in a broker's order."""

@@ -63,55 +63,46 @@ class CoreWaits:
     group of processes has used up its share.
     """
 
-    __slots__ = (
-        "_began_ms",
-        "_first_ms",
-        "_first_ran_ms",
-        "_folder",
-        "_looked_ms",
-        "_ran_ms",
-        "_still_since_ms",
-        "_waited_ns",
-    )
+    __slots__ = ("_began_ms", "_first", "_folder", "_looked_ms", "_ran_ms", "_still_since_ms", "_waited")
 
     def __init__(self, pid: int, now_ms: int) -> None:
         self._folder = Path(f"/proc/{pid}")
         self._began_ms = self._looked_ms = self._still_since_ms = now_ms
-        self._waited_ns: dict[str, int] = {}
         self._ran_ms: float | None = None
+        """How long the event loop's thread ran, or None if the system does not count that."""
+        self._waited: dict[str, float] = {}
+        """How long each thread waited, in ms; the event loop's has no name."""
         self._look(now_ms)
-        self._first_ms, self._first_ran_ms = self._counted_ms(), self._ran_ms or 0.0
+        self._first = self._ran_ms or 0.0, dict(self._waited)
 
     def share(self, now_ms: int) -> float:
-        """The share of the time since it was made in which threads of the process waited for a core, 0 to 1.
-
-        All threads count: the event loop may need what another thread holds, which waits for a core itself.
+        """The share of the time since it was made in which a thread of the process waited for a core, 0 to 1:
+        the one that waited longest. The event loop may need what another thread holds, which waits itself.
         """
         elapsed_ms = now_ms - self._began_ms
         self._look(now_ms)
         if elapsed_ms <= 0 or self._ran_ms is None:
             return 0.0
-        waited_ms = self._counted_ms() - self._first_ms
+        first_ran_ms, first_waited = self._first
+        waits = {name: waited - first_waited.get(name, 0.0) for name, waited in self._waited.items()}
         if self._is_runnable():
-            # A wait is counted when it ends, so one that goes on is added.
-            waited_ms += now_ms - self._still_since_ms
-        ran_ms = self._ran_ms - self._first_ran_ms
-        return max(0.0, min(waited_ms, elapsed_ms - ran_ms) / elapsed_ms)
+            # A wait is counted when it ends, so one that goes on is added. The time that it ran is no wait.
+            waiting_ms = waits[""] + now_ms - self._still_since_ms
+            waits[""] = min(waiting_ms, elapsed_ms - (self._ran_ms - first_ran_ms))
+        return max(0.0, min(1.0, max(waits.values()) / elapsed_ms))
 
     def _look(self, now_ms: int) -> None:
         for thread in self._folder.glob("task/[0-9]*/schedstat"):
             with suppress(OSError, ValueError, IndexError):  # the thread has ended
-                self._waited_ns[thread.parent.name] = int(thread.read_text().split()[1])
-        counted = self._text("schedstat").split()
-        ran_ms = int(counted[0]) / _NS_A_MS if counted else None
+                self._waited[thread.parent.name] = int(thread.read_text().split()[1]) / _NS_A_MS
+        ran_ns, waited_ns = map(int, (self._text("schedstat").split() or "00")[:2])
+        self._waited[""] = waited_ns / _NS_A_MS
+        ran_ms = ran_ns / _NS_A_MS or None
         if ran_ms != self._ran_ms:
             # It ran at some moment since the last look, and may wait since then. The looks of a supervisor
             # that waits for a core itself lie far apart.
             self._ran_ms, self._still_since_ms = ran_ms, self._looked_ms
         self._looked_ms = now_ms
-
-    def _counted_ms(self) -> float:
-        return sum(self._waited_ns.values()) / _NS_A_MS
 
     def _is_runnable(self) -> bool:
         """Whether the event loop's thread runs, or would run if there were a core."""
