@@ -69,7 +69,8 @@ class Comparison:
         self._topics = topics
         self._direct = Direct(address)
         self._versions = produce_versions(self._direct)
-        self._ids = topic_ids(self._direct, [topic_of(side, topic) for topic in topics for side in SIDES])
+        names = [topic_of(side, topic) for topic in topics for side in SIDES]
+        self._ids = topic_ids(self._direct, names) if self._versions[-1] >= TOPIC_IDS_FROM else NO_IDS
         self._proxied = Proxied(address, self._view())
         self._accepted: dict[tuple[Side, str, int], _Accepted] = {
             (side, topic.config, partition): {}
@@ -213,9 +214,7 @@ def topic_of(side: Side, topic: Topic) -> str:
 
 
 def topic_ids(line: Direct, names: Sequence[str]) -> TopicIds:
-    """The ids of the topics that exist; none where no request may name a topic by its id."""
-    if produce_versions(line)[-1] < TOPIC_IDS_FROM:
-        return NO_IDS
+    """The ids of the topics that exist. Brokers before 3.1 do not tell them."""
     (payload,) = line.ask([metadata_frame(names)])
     assert payload is not None
     return read_ids(payload)
