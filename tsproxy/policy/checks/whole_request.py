@@ -56,16 +56,18 @@ def transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | None
 
 def one_producer(contexts: Sequence[BatchContext], *, reads_all: bool = True) -> Reject | None:
     """The rejection of transactional batches of several producers. All batches of the partitions that have
-    passed validation count. With `reads_all`, each of them must be readable."""
+    passed validation count. With `reads_all`, each of them must be readable,
+    and as long as its header."""
     producers: set[tuple[int, int]] = set()
     for context in contexts:
         if one_batch_of_magic_2(context) is not None or is_left_to_the_broker(context):
             continue
         for one in context.each_odd_batch():
             batch = one.batch
-            if batch.magic == 2 and batch.size_in_bytes < PRODUCER_ID_END:
+            is_short = batch.magic == 2 and batch.size_in_bytes < PRODUCER_ID_END
+            if is_short and reads_all:
                 return reject_whole(ErrorCode.UNKNOWN_SERVER_ERROR, "Record batch is shorter than its header")
-            if batch.is_transactional and batch.has_producer_id:
+            if not is_short and batch.is_transactional and batch.has_producer_id:
                 producers.add((batch.producer_id, batch.producer_epoch))
         if reads_all and context.record_set.fault is not None:
             return _unreadable(context)
