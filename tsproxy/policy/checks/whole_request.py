@@ -56,8 +56,8 @@ def transactional_id_is_there(contexts: Sequence[BatchContext]) -> Reject | None
 
 def one_producer(contexts: Sequence[BatchContext], *, reads_all: bool = True) -> Reject | None:
     """The rejection of transactional batches of several producers. All batches of the partitions that have
-    passed validation count. With `reads_all`, each of them must be readable,
-    and as long as its header."""
+    passed validation count. With `reads_all`, each of them must be readable, and as long as
+    its header."""
     producers: set[tuple[int, int]] = set()
     for context in contexts:
         if one_batch_of_magic_2(context) is not None or is_left_to_the_broker(context):

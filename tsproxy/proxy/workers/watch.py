@@ -95,7 +95,7 @@ class CoreWaits:
         for thread in self._folder.glob("task/[0-9]*/schedstat"):
             with suppress(OSError, ValueError, IndexError):  # the thread has ended
                 self._waited[thread.parent.name] = int(thread.read_text().split()[1]) / _NS_A_MS
-        ran_ns, waited_ns = map(int, (self._text("schedstat").split() or "00")[:2])
+        ran_ns, waited_ns, *_ = map(int, self._text("schedstat").split() or (0, 0))
         self._waited[""] = waited_ns / _NS_A_MS
         ran_ms = ran_ns / _NS_A_MS or None
         if ran_ms != self._ran_ms:
