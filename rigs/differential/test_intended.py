@@ -104,10 +104,18 @@ def test_a_record_that_does_not_fill_its_size_explains_an_older_broker(broker, s
 
 
 @pytest.mark.parametrize(
-    ("broker", "text", "is_claimed"), [("3.4.1", "k.", 1), ("3.5.2", "k.", 0), ("3.4.1", "l", 0)]
+    ("broker", "text", "message", "is_claimed"),
+    [
+        ("3.4.1", "k.", f"{REJECTED} due to 'k.'", 1),
+        ("3.0.2", "k.", REJECTED, 1),
+        ("3.5.2", "k.", f"{REJECTED} due to 'k.'", 0),
+        ("3.4.1", "l", f"{REJECTED} due to 'k'", 0),
+        ("3.4.1", "k.", f"{REJECTED} due to 'l.'", 0),
+    ],
 )
-def test_the_end_of_a_text_explains_an_older_broker(broker, text, is_claimed):
-    code, message = ErrorCode.INVALID_RECORD, f"{REJECTED} due to"
-    told, named = (Answer(code, -1, "-1", -1, ((0, words),), message, b"") for words in (text, "k"))
+def test_the_end_of_a_text_explains_an_older_broker(broker, text, message, is_claimed):
+    code = ErrorCode.INVALID_RECORD
+    told = Answer(code, -1, "-1", -1, ((0, text),), message, b"")
+    named = Answer(code, -1, "-1", -1, ((0, "k"),), f"{REJECTED} due to 'k'", b"")
     found = replace(exchange(9, code, code, GOOD), broker_version=broker, direct=told, proxied=named)
     assert claimed_by(found) == ("the end of a text, before 3.5" if is_claimed else None)

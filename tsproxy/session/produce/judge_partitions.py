@@ -107,9 +107,10 @@ def judge_steps(
         decisions.append(decided)
         work.step()
         yield
-    is_rejected = any(isinstance(decided.decision.verdict, Reject) for decided in decisions)
-    contexts = [partition.context for partition in partitions] if is_rejected else []
-    whole = reject_whole_request(contexts, policies.view.produce_versions)
+    whole = None
+    if any(isinstance(decided.decision.verdict, Reject) for decided in decisions):
+        contexts = [partition.context for partition in partitions]
+        whole = reject_whole_request(contexts, policies.view.produce_versions)
     verdicts: list[PartitionVerdict] = []
     for decided in decisions:
         try:
