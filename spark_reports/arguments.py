@@ -1,6 +1,7 @@
 """The arguments that several commands share, and their types."""
 
 import argparse
+import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Final, TypeAlias, TypeVar
@@ -107,6 +108,18 @@ def owners_file(path: str) -> Owners | str:
     """The owners from a file on this machine. For any other file: its address."""
     here = files.local(path)
     return path if here is None else owners.parse(here.read_text(encoding="utf-8"), path)
+
+
+def retention(path: str) -> dict[str, int]:
+    """Topic -> `retention.ms`, from a file of `tsproxy scan --json`. Raises OSError, and ValueError for
+    another file."""
+    if (here := files.local(path)) is None:
+        raise ValueError(f"{path}: must be on this machine")
+    try:
+        known = json.loads(here.read_text(encoding="utf-8"))["retention_ms"]
+        return {topic: int(known[topic]) for topic in known}
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"{path} is not what `tsproxy scan --json` prints, with retention_ms") from None
 
 
 def add_master(parser: Arguments) -> None:

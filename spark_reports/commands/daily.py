@@ -13,7 +13,7 @@ from spark_reports.commands.spark_run import spark_at_work
 from spark_reports.exits import NothingToReportError, UsageError
 from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import period_text
-from spark_reports.report.headline import bad_and_good
+from spark_reports.report.headline import bad_and_good, held
 from spark_reports.report.shape import Report, to_json
 from spark_reports.report.words import days
 
@@ -110,8 +110,8 @@ def _require_possible(options: argparse.Namespace, first: date, last: date) -> N
 def _first(report: Report) -> str:
     """The sentences at the head of the page, for a terminal."""
     headline = f"{days(report)}: {report['headline']}"
-    others = (bad_and_good(report["totals"]), report["kafka_4"]["sentence"], report["log"]["sentence"])
-    return "".join(f"{text}\n" for text in (headline, *others) if text)
+    told = (bad_and_good(report["totals"]), report["kafka_4"]["sentence"], *held(report))
+    return "".join(f"{text}\n" for text in (headline, *told, report["log"]["sentence"]) if text)
 
 
 def _make(options: argparse.Namespace, publication: Publication, first: date, last: date) -> Report:

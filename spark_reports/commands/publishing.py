@@ -76,6 +76,13 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
         help="store the tables that `trend` and `what-if` read, and compare with the seven days before",
     )
     others.add_argument(
+        "--scan",
+        dest="retention_ms",
+        type=arguments.read_by(arguments.retention),
+        metavar="FILE",
+        help="of `tsproxy scan --json`, to say until when records from the future hold a topic",
+    )
+    others.add_argument(
         "--owners",
         type=arguments.read_by(arguments.owners_file),
         metavar="FILE",
@@ -123,6 +130,8 @@ class Publication:
     index: str | None = None
     """The folder above that of the report, with the index over all days; None for a report alone."""
     address: str | None = None
+    retention_ms: Mapping[str, int] | None = None
+    """By topic, as far as `--scan` tells."""
     cluster: str | None = None
     has_addresses: bool = True
     may_lose_lines: bool = False
@@ -178,11 +187,12 @@ class Publication:
         `now_ms`: when the log was read. `known`: the clients' days of the week; None without a rollup.
         `before`: the facts of the week that the rollup holds. `processes`: those that wrote the log, by day.
         """
-        from spark_reports.report import assemble, tables
+        from spark_reports.report import assemble, held_topics, tables
 
         known_owners = self.owners if isinstance(self.owners, Owners) else None
         made = tables.collect(day, self.top, known, known_owners)
         report = assemble.assemble(made, day.first, day.last, now_ms)
+        report["held_topics"] = held_topics.held(made.counters, self.retention_ms or {})
         everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.repaired)

@@ -7,7 +7,7 @@ from spark_reports.log.completeness import State
 from spark_reports.render import clients, compared, drawings, lists, parts, producers, worst
 from spark_reports.report import history, links, missing, words
 from spark_reports.report.causes import KINDS
-from spark_reports.report.headline import bad_and_good, notes, sent_again_records
+from spark_reports.report.headline import bad_and_good, held, notes, sent_again_records
 from spark_reports.report.shape import Report
 from tsproxy.model.markup import Markup
 
@@ -63,6 +63,7 @@ def _sections(report: Report, rows: int) -> parts.Parts:
         parts.section("talk", "Whom to talk to", worst.first(report, rows), has_head=False),
         parts.group("", pictures, "pictures") if pictures else None,
         _balance(report),
+        *map(parts.paragraph, held(report)),
         parts.section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
         worst.owners(report, rows),
         parts.section("days", "The worst producers, day by day", worst.strips(report, rows)),

@@ -25,7 +25,7 @@ _TOPICS_COMPARED: Final = 50
 def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Report:
     """The report of the days `first` to `last`; `now_ms` is when it is made.
 
-    `history`, `owners` and `links` are added by the modules of these names.
+    `history`, `owners`, `links` and `held_topics` are added by the modules of these names.
     """
     day, counters, top = tables.day, tables.counters, tables.top
     hours = _hours(first, last)
@@ -71,6 +71,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         refused_by_kafka_4=[of_row(shape.RefusedClient, row) for row in day.refused],
         kafka_4=words.kafka_4(day.refused, day.counters.table(groups.AHEAD_OF_KAFKA_4)),
         cause_hours=reasons.by_hour(counters.table(groups.REASON_HOURS), hours),
+        held_topics=[],
         limits=_limits(day.limits, [t["topic"] for t in topics]),
     )
 

@@ -5,10 +5,13 @@ from typing import Final
 
 from spark_reports.log.completeness import State
 from spark_reports.report import causes, words
-from spark_reports.report.shape import Counts, ReasonRow, Report, Totals
+from spark_reports.report.shape import Counts, HeldTopic, ReasonRow, Report, Totals
+from tsproxy.model.words import noun
 
 _MAX_WORDS: Final = 20
 """The most words of the headline. A cause that does not fit is left to the page."""
+_TOLD: Final = 3
+"""The topics that a sentence names."""
 _NOT_ENFORCED: Final = "rules in audit or candidate limits"
 _UNREAD: Final = "checked by the header of the compressed batch alone (inspect.compressed)"
 _LIMITS_UNKNOWN: Final = "judged without the limits of the topic, which were not known"
@@ -104,6 +107,20 @@ def sent_again_records(totals: Totals) -> int:
         + totals["records_broker_rejected_retried"]
         + totals["records_unconfirmed_retried"]
     )
+
+
+def held(report: Report) -> list[str]:
+    """`Stored, the rejected records would have held topic orders until 2027-11-20.`"""
+    topics = report["held_topics"]
+    rejected, stored = ([topic for topic in topics if topic["is_stored"] is is_so] for is_so in (False, True))
+    told = [f"Stored, the rejected records would have held {_named(rejected)}."] if rejected else []
+    return told + ([f"Records that were only counted hold {_named(stored)}."] if stored else [])
+
+
+def _named(topics: Sequence[HeldTopic]) -> str:
+    named = [f"{words.short(topic['topic'], 60)} until {words.day_of(topic['until_ms'])}" for topic in topics]
+    more = [f"{words.count(len(topics) - _TOLD)} more"] if len(topics) > _TOLD else []
+    return f"{noun(len(topics), 'topic')} {', '.join([*named[:_TOLD], *more])}"
 
 
 def bad_and_good(totals: Totals) -> str:

@@ -490,6 +490,16 @@ class Links(TypedDict):
     """`--address`: where readers find the folder above that of the teams."""
 
 
+class HeldTopic(TypedDict):
+    """A topic that retention by time leaves alone until then, because of a record from the future."""
+
+    topic: str
+    until_ms: int
+    """The record's timestamp plus `retention.ms` of the topic."""
+    is_stored: bool
+    """False if the record was rejected, so that it holds nothing."""
+
+
 class Report(TypedDict):
     """The whole of report.json."""
 
@@ -516,7 +526,6 @@ class Report(TypedDict):
     """The worst, at most `--top` of each team."""
     rules: list[RuleAtWork]
     """At most `--top`."""
-    """The starts and reloads of the period, newest first. A process that runs on has none."""
     trend: Trend | None
     """Null if no day before is known (`daily --rollup`)."""
     history: History | None
@@ -532,4 +541,6 @@ class Report(TypedDict):
     kafka_4: Kafka4
     cause_hours: list[CauseHours]
     """The kinds of causes of rejected records, always in the same order."""
+    held_topics: list[HeldTopic]
+    """Empty without `--scan`."""
     limits: list[Limits]

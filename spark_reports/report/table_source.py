@@ -148,6 +148,7 @@ def _conditions(rows: pa.Table) -> dict[str, Any]:
         "is_by_topic": pc.or_kleene(is_of[VerdictName.BROKER_REJECTED], pc.equal(rule, TOPIC_LIMITS)),
         "is_only_counted": is_only_counted,
         "would_be_rejected": pc.and_(is_only_counted, pc.invert(is_far_behind)),
+        "is_only_counted_and_stored": pc.and_(is_only_counted, is_of[VerdictName.ACCEPTED]),
         "is_far_behind": pc.and_(is_only_counted, is_far_behind),
         "is_ahead_of_kafka_4": pc.and_kleene(is_by_candidate, is_too_far_ahead),
         **{f"ended_{name}": pc.and_(is_judged, is_of[name]) for name in VerdictName},

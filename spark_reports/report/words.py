@@ -359,6 +359,12 @@ def timestamp(time_ms: int, read_as_ts: str | None) -> str:
     return ", before 1970" if time_ms < 0 else f", in the year {int(1970 + time_ms / _YEAR):,}"
 
 
+def day_of(time_ms: int) -> str:
+    """`2027-11-20`; `the year 56,889` beyond the calendar."""
+    is_dated = time_ms <= _LAST_INSTANT_MS
+    return instant_of(time_ms)[:10] if is_dated else f"the year {1970 + time_ms // _YEAR:,}"
+
+
 def bound(limit_ms: int | None) -> str:
     """A topic's limit: `1 h`, or `unlimited`."""
     return "unlimited" if limit_ms is None else duration(limit_ms)

@@ -120,7 +120,7 @@ def either(request):
 
 async def test_each_answer_about_a_newest_timestamp_is_counted_as_what_it_is(either, topic, capsys):
     """Brokers answer offset -1 for an empty partition and for one of year 1, and offset 0 for -1 alone."""
-    kafka, now_ms, found, open_ones = either, time.time_ns() // 1_000_000, {}, []
+    kafka, now_ms, found, deleting, open_ones = either, time.time_ns() // 1_000_000, {}, [], []
     for name, (timestamps, config, _) in ANSWERS.items():
         own = f"{topic}-{name}"
         times_ms = [now_ms + each if each == SOON_MS else each for each in timestamps]
@@ -140,11 +140,13 @@ async def test_each_answer_about_a_newest_timestamp_is_counted_as_what_it_is(eit
             await fill(kafka, own, [times_ms], **config)
         scanned = (await scan(capsys, kafka, own, "--json")).json
         counts = [each for each in ("empty", "without_timestamp") if scanned[each]]
+        deleting += [name] if scanned["retention_ms"] == {own: 7 * DAY_MS} else []
         found[name] = [*(each["offset"] for each in scanned["findings"]), *counts, "in order"][0]
     for writer in open_ones:
         await writer.stop()
 
     assert found == {name: expected for name, (*_, expected) in ANSWERS.items()}
+    assert set(ANSWERS) - set(deleting) == {"zero-and-minus-one", "append-time"}  # kept, or by their own time
 
 
 async def test_a_timestamp_that_compaction_removed_is_found_no_more(either, topic, capsys):
@@ -163,6 +165,7 @@ async def test_a_timestamp_that_compaction_removed_is_found_no_more(either, topi
             await asyncio.sleep(1)
 
     assert (before["findings"][0]["offset"], after["without_timestamp"]) == (1, 1)
+    assert before["retention_ms"] == {}
 
 
 @pytest.mark.full_only("creates 10,000 partitions: minutes; the tests above scan a few")

@@ -30,7 +30,7 @@ def fixed():
 def empty():
     """A day on which nothing came, so nothing was rejected."""
     report = fixed()
-    for name in ("producers", "reasons", "topics", "limits", "cause_hours"):
+    for name in ("producers", "reasons", "topics", "limits", "cause_hours", "held_topics"):
         report[name] = []
     report["totals"] = dict.fromkeys(report["totals"], 0)
     for name in ("producers_omitted", "topics_omitted"):
@@ -61,7 +61,7 @@ def hostile(text):
         row |= {"topic": text, "rule": text, "waiver": text}
     for row in report["rules"]:
         row |= {"rule": text, "mode": text, "waiver": text}
-    for topic in [*report["topics"], *report["limits"]]:
+    for topic in [*report["topics"], *report["limits"], *report["held_topics"]]:
         topic["topic"] = text
     report["history"] |= {"sentence": text, "direction": text}
     for day in report["history"]["days"]:

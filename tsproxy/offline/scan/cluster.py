@@ -175,7 +175,7 @@ class _Inquiry:
             self.empty |= await without_records(leader, unknown)
 
     async def _read_settings(self, leader: AdminConnection, offsets: Iterable[PartitionOffset]) -> None:
-        led = [one for one in offsets if one.error_code == ErrorCode.NONE and one.timestamp_ms >= 0]
+        led = [one for one in offsets if one.error_code == ErrorCode.NONE]
         answers = await leader.describe(sorted({one.topic for one in led}), CONFIG_NAMES)
         of_topic = {answer.topic: answer.settings if answer.error_code == 0 else None for answer in answers}
         self.settings |= {(one.topic, one.partition): of_topic.get(one.topic) for one in led}

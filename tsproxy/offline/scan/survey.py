@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tsproxy.cluster.topic_limits import topic_limits
+from tsproxy.model.kafka import TimestampType
 from tsproxy.model.verdict import TopicLimits, UnitGuess
 from tsproxy.offline.scan.cluster import Answers, Settings, Unread
 from tsproxy.offline.scan.retention import Hazard, Kind, Retention, hazard
@@ -34,7 +35,8 @@ class Finding:
 class Survey:
     """The result of a scan. `empty` counts partitions without a record, `without_timestamp` those with
     records and no timestamp above -1. `findings` are sorted, the worst first. The survey covers `topics` of
-    the `visible_topics`."""
+    the `visible_topics`. `retention_ms` has retention.ms of the topics that delete by their producers' times,
+    as far as it is known."""
 
     now_ms: int
     cluster_id: str | None
@@ -46,6 +48,7 @@ class Survey:
     without_timestamp: int
     findings: tuple[Finding, ...]
     unread: tuple[Unread, ...]
+    retention_ms: Mapping[str, int]
 
     def has(self, kinds: frozenset[Kind]) -> bool:
         return any(finding.hazard.kind in kinds for finding in self.findings)
@@ -70,7 +73,19 @@ def survey(answers: Answers, now_ms: int, ahead_ms: int) -> Survey:
         without_timestamp=len(answers.newest) - len(timed) - len(answers.empty),
         findings=tuple(findings),
         unread=answers.unread,
+        retention_ms=_retention_ms(answers.settings),
     )
+
+
+def _retention_ms(of_partitions: Mapping[tuple[str, int], Settings | None]) -> dict[str, int]:
+    by_topic = {}
+    for topic, settings in {topic: of_partitions[topic, n] for topic, n in sorted(of_partitions)}.items():
+        retention, limits = _understood(settings)
+        if retention is None or limits is None or retention.retention_ms is None:
+            continue
+        if retention.deletes and limits.timestamp_type is TimestampType.CREATE_TIME:
+            by_topic[topic] = retention.retention_ms
+    return by_topic
 
 
 def _finding(

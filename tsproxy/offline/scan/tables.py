@@ -33,6 +33,7 @@ def as_json(survey: Survey, took_ms: int) -> dict[str, Any]:
         "without_timestamp": survey.without_timestamp,
         "findings": [_entry(finding) for finding in survey.findings],
         "unread": [{"topic": row.topic, "partition": row.partition, "why": row.why} for row in survey.unread],
+        "retention_ms": survey.retention_ms,
     }
 
 
