@@ -23,6 +23,12 @@ TRUSTING = SMALLEST + "    proxy_protocol: { from: [10.0.0.0/8] }\n"
 ADVERTISED = SMALLEST.replace("127.0.0.1:9192", "0.0.0.0:9192\n    advertised_host: kafka")
 OFF = SMALLEST + "policy: { mode: off }\n"
 DRAINS = OFF + "limits: { drain_timeout: 5s }\n"
+TOKEN = SMALLEST + "admin: { bind: 0.0.0.0:9464, token: sesame }\n"
+CLIENT_CA = SMALLEST + "admin: { bind: 0.0.0.0:9464, tls: { certificate: a, key: b, client_ca: c } }\n"
+SCRAM = SMALLEST.replace("}", ", admin: { sasl: { mechanism: SCRAM-SHA-256, username: u, password: old } } }")
+PLAIN = SCRAM.replace("SCRAM-SHA-256", "PLAIN").replace("old } }", "new } }, tls: {}")
+LARGE = SMALLEST + "decisions: { directory: large, retention: { size: 20GiB } }\n"
+TIGHT = LARGE.replace("large", "small").replace("20GiB", "1MiB")
 RELOADS = {
     "the same file": (TWO, "# a line more\n" + TWO, (), (), TWO),
     "what is live": (SMALLEST, DRAINS, ("policy.mode", "limits.drain_timeout"), (), DRAINS),
@@ -52,6 +58,22 @@ RELOADS = {
         (),
         ("listeners[0].bind", "listeners[0].advertised_host"),
         ADVERTISED,
+    ),
+    # Halves of two sections: an open status page, a password in clear text, the old folder emptied.
+    "a token that client certificates replace": (TOKEN, CLIENT_CA, (), ("admin.tls", "admin.token"), TOKEN),
+    "a password for a connection with TLS": (
+        SCRAM,
+        PLAIN,
+        (),
+        ("upstream.admin.sasl.mechanism", "upstream.admin.sasl.password", "upstream.tls"),
+        SCRAM,
+    ),
+    "the size of another folder": (
+        LARGE,
+        TIGHT,
+        (),
+        ("decisions.directory", "decisions.retention.size"),
+        LARGE,
     ),
 }
 """The file in force, the new one, the keys that are taken and that wait, and what is in force then."""

@@ -1,9 +1,9 @@
 """Compares a new configuration with the one in force: `reloaded`. Pure.
 
 Each key's declaration says whether the key may change while the proxy runs (`Key.is_live`,
-`SectionKeys.is_live`). All other keys keep their values, and the result names them. If one key of a list
-item (a listener) must wait for a restart, the whole item waits. Items are identified only by their place in
-the list, and half of one item combined with half of another would be a listener that nobody wrote.
+`SectionKeys.is_live`). A section or a listener of which one key must wait for a restart keeps all its values,
+and the result names those that change. Half of an old section with half of a new one is one that nobody
+wrote: without its token, before it asks for client certificates.
 """
 
 from dataclasses import dataclass, field, replace
@@ -59,20 +59,20 @@ class _Comparison:
         if isinstance(below, Key):
             return self._chosen(old, new, path, is_live=below.is_live)
         if below.is_list and len(old) == len(new):
-            return tuple(self._item(below, *pair) for pair in zip(old, new, strict=True))
+            return tuple(self._whole(below, *pair) for pair in zip(old, new, strict=True))
         if below.is_list or old is None or new is None:
             return self._chosen(old, new, path, is_live=below.is_live)
-        return self.section(below, old, new)
+        return self._whole(below, old, new)
 
-    def _item(self, keys: SectionKeys, old: Parsed, new: Parsed) -> Parsed:
+    def _whole(self, keys: SectionKeys, old: Parsed, new: Parsed) -> Parsed:
         inner = _Comparison()
-        item = inner.section(keys, old, new)
+        section = inner.section(keys, old, new)
         self.needs_restart += inner.needs_restart
         if inner.needs_restart:
             self.needs_restart += inner.changed
             return old
         self.changed += inner.changed
-        return item
+        return section
 
     def _chosen(self, old: Value, new: Value, path: str, *, is_live: bool) -> Value:
         (self.changed if is_live else self.needs_restart).append(path)
