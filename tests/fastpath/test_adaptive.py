@@ -9,7 +9,7 @@ import pytest
 
 from rigs.simulated.history import batches_of
 from rigs.simulated.requests import cut_frames
-from tests.fastpath.conversations import RejectsOdd
+from tests.fastpath.conversations import BoundedOdd, RejectsOdd
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, view_by, view_of
 from tests.session.logins import login
 from tests.session.messages import accepted, produce, produced
@@ -520,6 +520,7 @@ ALWAYS_READ = {
                 {"no_timestamp": Choice.STAMP},
                 {"on_violation": OnViolation.REPAIR},
                 {"custom_rules": (CustomRule("Odd", RejectsOdd()),)},
+                {"custom_rules": (CustomRule("BoundedOdd", BoundedOdd()),)},
                 {"dead_letters": True},
             ]
         )

@@ -35,8 +35,11 @@ def fast_path_bounds(policy: TopicPolicy) -> FastPathBounds | None:
 
 def may_stay_unread(policy: TopicPolicy) -> bool:
     """True if the header of a compressed batch may be enough to judge it, for a topic that has bounds. If a
-    rule copies culprits, the proxy must find them before the broker does."""
-    return policy.inspect_compressed in (Inspect.AUTO, Inspect.ADAPTIVE) and not policy.dead_letters
+    rule copies culprits, the proxy must find them before the broker does, and no broker finds those of a
+    custom rule."""
+    if policy.dead_letters or policy.custom_rules:
+        return False
+    return policy.inspect_compressed in (Inspect.AUTO, Inspect.ADAPTIVE)
 
 
 def only_limits_matter(policy: TopicPolicy) -> bool:
