@@ -33,6 +33,7 @@ from tests.session.messages import (
     FETCH,
     METADATA,
     PRODUCE,
+    accepted,
     answer,
     out_of_range,
     produce,
@@ -50,6 +51,7 @@ from tsproxy.session.effects import (
     CloseReason,
     CloseSession,
     Count,
+    Emit,
     NodeWanted,
     ReadAnswer,
     SendToClient,
@@ -259,6 +261,19 @@ def test_an_answer_that_names_two_unknown_nodes_waits_for_both():
         << booked("broker_rejected")
         << broker_released
     )
+
+
+@pytest.mark.parametrize("end", [Session.broker_ended, Session.broker_lost])
+def test_no_answer_behind_one_that_waits_is_lost_with_the_broker(end):
+    session, told = Session(PEER, view_of(nodes=[1])), produced({"t": {0: accepted()}}, 3)
+    session.client_bytes(
+        request(METADATA) + request(METADATA, correlation_id=2) + produce({"t": {0: GOOD}}, 3), NOW_MS
+    )
+    session.broker_bytes(metadata(7) + metadata(8, correlation_id=2) + told, NOW_MS)
+    effects = end(session, NOW_MS)
+    assert b"".join(each.data for each in effects if isinstance(each, SendToClient)).endswith(told)
+    assert [each.outcome.verdict for each in effects if isinstance(each, Emit)] == ["accepted"]
+    assert isinstance(effects[-1], CloseSession)
 
 
 def test_what_waits_counts_as_held():

@@ -100,6 +100,11 @@ class Answers:
         self._seen, self._has_waited = None, True
         self.take()
 
+    def wait_no_more(self) -> None:
+        """The broker is gone. Whole answers have come behind the one that waits, and none of them is lost."""
+        while self.waits and not self.is_reading and not self._state.is_closed:
+            self.give_up()
+
     def _take_step(self) -> bool:
         """Take one step with the broker's bytes. Returns False if something must come first: more bytes,
         another view, or the result of a thread."""

@@ -315,6 +315,8 @@ class Session:
 
     def _end_if_over(self) -> None:
         """Close the session if one of the two ends is over, and nothing is left to do for it."""
+        if self._lifetime.broker is BrokerEnd.ENDED:
+            self._answers.wait_no_more()
         if self._state.is_closed:
             return
         end = self._lifetime.ended_by(
