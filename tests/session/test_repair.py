@@ -17,7 +17,9 @@ from tests.session.conversation import (
     PEER,
     Conversation,
     booked,
+    broker_ends,
     client,
+    closed,
     returned,
     to_broker,
     to_client,
@@ -47,7 +49,7 @@ from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.extended import facts_of
 from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.policy.repair import repaired_times
-from tsproxy.session.effects import SendToBroker
+from tsproxy.session.effects import CloseReason, SendToBroker
 from tsproxy.session.policies import of_anybody
 from tsproxy.wire import record_batch, record_set
 
@@ -262,18 +264,30 @@ def test_a_mended_request_goes_on_in_place_of_the_one_that_came_and_is_booked_as
         >> client(asked)
         << to_broker(mended)
         >> returned(said)
-        << booked(
-            "repaired",
-            rule="mend",
-            mode=Mode.ENFORCE,
-            reason=Reason.TOO_FAR_AHEAD,
-            unit_guess=UnitGuess.MICROSECONDS,
-            culprits=(Culprit(1, US),),
-            bad_records=1,
-            error_code=0,
-        )
+        << booked("repaired", **REPAIRED, error_code=0)
         << booked("accepted")
     )
+
+
+REPAIRED = {
+    "rule": "mend",
+    "mode": Mode.ENFORCE,
+    "reason": Reason.TOO_FAR_AHEAD,
+    "unit_guess": UnitGuess.MICROSECONDS,
+    "culprits": (Culprit(1, US),),
+    "bad_records": 1,
+}
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_a_repair_is_booked_also_if_no_answer_comes(acks):
+    conversation = Conversation(view(on_violation=REPAIR))
+    conversation >> client(produce({"t": {0: batch([NOW_MS, US])}}, acks=acks))
+    conversation << to_broker(produce({"t": {0: batch([NOW_MS, NOW_MS])}}, acks=acks))
+    if acks:
+        conversation >> broker_ends
+    conversation << booked("unconfirmed", **REPAIRED)
+    assert not acks or conversation << closed(CloseReason.PEER_CLOSED)
 
 
 def test_what_is_mended_and_what_is_rejected_part_ways():

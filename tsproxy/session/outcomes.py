@@ -50,7 +50,7 @@ def _fate(verdict: RequestVerdict, partition: PartitionVerdict, error_code: int)
 def unconfirmed(verdict: RequestVerdict) -> Iterator[Outcome]:
     """The outcomes of forwarded batches without an answer: acks=0, or the connection ended first."""
     for partition in verdict.forwarded:
-        yield _outcome(verdict, partition, VerdictName.UNCONFIRMED)
+        yield _maybe_repaired(verdict, partition, VerdictName.UNCONFIRMED)
 
 
 def of_answer(verdict: RequestVerdict, response: ProduceResponse) -> Iterator[Outcome]:
@@ -59,7 +59,7 @@ def of_answer(verdict: RequestVerdict, response: ProduceResponse) -> Iterator[Ou
     for partition in verdict.forwarded:
         answered = answers.get((partition.topic_key, partition.partition))
         if answered is None:
-            yield _outcome(verdict, partition, VerdictName.UNCONFIRMED)
+            yield _maybe_repaired(verdict, partition, VerdictName.UNCONFIRMED)
         elif answered.error_code == ErrorCode.NONE:
             yield _accepted(verdict, partition)
         else:
@@ -78,20 +78,20 @@ def is_bad(outcome: Outcome) -> bool:
 
 def _accepted(verdict: RequestVerdict, partition: PartitionVerdict) -> Outcome:
     if partition.rewritten is not None and partition.rewritten.repair is not None:
-        return _repaired(verdict, partition, partition.rewritten.repair)
+        return _maybe_repaired(verdict, partition, VerdictName.REPAIRED)
     outcome = _outcome(verdict, partition, VerdictName.ACCEPTED)
     if partition.has_header_mismatch and not outcome.would_reject:
         return replace(outcome, reason=Reason.HEADER_MISMATCH)
     return outcome
 
 
-def _repaired(verdict: RequestVerdict, partition: PartitionVerdict, repair: Reject) -> Outcome:
-    return replace(
-        _outcome(verdict, partition, VerdictName.REPAIRED),
-        rule=partition.policy.rule,
-        mode=partition.policy.mode,
-        **_why(verdict, partition, repair),
-    )
+def _maybe_repaired(verdict: RequestVerdict, partition: PartitionVerdict, name: VerdictName) -> Outcome:
+    """The outcome of a forwarded batch. If it was repaired, the outcome says by which rule, and why."""
+    outcome, rewritten = _outcome(verdict, partition, name), partition.rewritten
+    if rewritten is None or rewritten.repair is None:
+        return outcome
+    why = _why(verdict, partition, rewritten.repair)
+    return replace(outcome, rule=partition.policy.rule, mode=partition.policy.mode, **why)
 
 
 _TIMESTAMP_TEXT: Final = re.compile(r"Timestamp (-?\d+) of message ")
