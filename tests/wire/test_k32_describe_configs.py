@@ -76,6 +76,8 @@ def test_version_0_has_is_default_where_later_ones_have_the_source() -> None:
         ("advertised.listeners", True),
         ("rlmm.config.remote.log.metadata.common.client.bootstrap.servers", True),
         ("controller.quorum.voters", True),
+        *[(name, True) for name in ("host.name", "port", "advertised.host.name", "advertised.port")],
+        ("zookeeper.connect", True),
         ("listener.security.protocol.map", False),
         ("max.connections", False),
     ],

@@ -16,7 +16,14 @@ from tsproxy.wire.primitives import DecodeError, Reader
 
 FLEXIBLE_FROM: Final = 4
 
-_ADDRESSES: Final = frozenset({"listeners", "advertised.listeners", "controller.quorum.voters"})
+_ADDRESSES: Final = frozenset(
+    {
+        *("listeners", "advertised.listeners", "controller.quorum.voters"),
+        # Until Kafka 2.8 and 3.9:
+        *("host.name", "port", "advertised.host.name", "advertised.port"),
+        "zookeeper.connect",
+    }
+)
 _ADDRESSES_END: Final = "bootstrap.servers"
 """The end of other keys with addresses: `controller.quorum.bootstrap.servers`, and the `bootstrap.servers` of
 clients inside a broker (tiered storage)."""
