@@ -35,6 +35,7 @@ MAPPED = [
     (["RULE:^(CN=a\\/b)$/$1/"], "CN=a/b", "User:CN=a/b"),
     (["RULE:^(x)?CN=(.*?),.*$/$1$2/"], DUKE, "User:Duke"),  # a group that took no part is empty
     (["RULE:^CN=(.*?),.*$//", "DEFAULT"], DUKE, "User:"),
+    (["RULE:^\\[?(CN=[\\[a&]*).*$/$1/"], "CN=a[&b", "User:CN=a[&"),  # a class with a bracket, and none in it
     (["RULE:(.*)/$1;/"], "CN=a", "User:CN=a;;"),  # `replaceAll` finds the empty end, too
 ]
 
@@ -53,6 +54,10 @@ def test_the_first_rule_that_matches_the_whole_subject_makes_the_principal(rules
         ("RULE:^CN=(.*?)$/$1", "DEFAULT, or RULE:"),
         ("RULE:^CN=(.*?)$/$1/X", "DEFAULT, or RULE:"),
         ("RULE:^CN=(.*?$/$1/", "a regular expression: missing \\)"),
+        *[
+            (f"RULE:^CN=({each}+).*$/$1/", "without \\[ or && in a class")
+            for each in ("[a[bc]]", "[a-z&&[^b]]")
+        ],
         ("RULE:^CN=(.*?)$/$2/", "as many groups as its replacement names \\(2\\)"),
     ],
 )

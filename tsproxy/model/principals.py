@@ -20,6 +20,8 @@ _RULE: Final = re.compile(r"RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)")
 _REFERENCE: Final = re.compile(r"\\(.)|\$([0-9])")
 _DOT: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(\.)", re.DOTALL)
 """A dot of a pattern, as group 1, or what only looks like one: in a class, or behind a backslash."""
+_CLASS_IN_CLASS: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*?(\[|&&)", re.DOTALL)
+"""Java's `[a[bc]]` and `[a-z&&[^b]]`, as group 1, or a character behind a backslash."""
 _JAVAS_DOT: Final = "[^\n\r\x85\u2028\u2029]"
 """Java's dot takes no character that ends a line. Python's takes all of them but one."""
 MAX_SUBJECT: Final = 1024
@@ -47,6 +49,10 @@ class MappingRule:
         match = _RULE.fullmatch(stripped)
         if match is None:
             raise ValueError("DEFAULT, or RULE:pattern/replacement/ with L or U behind it, as Kafka has them")
+        if any(it[1] for it in _CLASS_IN_CLASS.finditer(match[1])):
+            raise ValueError(
+                "a rule without [ or && in a class, which Java reads in another way (\\[ is allowed)"
+            )
         try:
             pattern = re.compile(match[1], re.ASCII)
             if not pattern.flags & re.DOTALL:
