@@ -32,7 +32,7 @@ SESSION_LIMITS: Final = keys_for(
         ),
         "records_per_request": live(
             number(1, 1_000_000_000),
-            "Most records in one Produce request; batches beyond it are rejected unread, too.",
+            "Most records in a Produce request on the slow path; batches beyond it are rejected unread, too.",
         ),
         "culprits_listed": live(number(1, 1_000_000), "Most culprits listed in one answer; all are counted."),
         "zstd_window": live(SIZE, "Largest window a zstd frame may ask for."),
