@@ -79,10 +79,16 @@ def test_all_problems_are_told_at_once():
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [(None, "cannot be read: No such file"), (b"a: \xff\n", "is not UTF-8 text: byte 3")],
-    ids=["not there", "not text"],
+    [
+        (None, "cannot be read: No such file"),
+        (b"a: \xff\n", "is not UTF-8 text: byte 3"),
+        (b"", "is empty: a configuration needs at least upstream.bootstrap_servers and one of listeners"),
+        (b"# nothing\n", "is empty"),
+        (b"{}\n", "is empty"),
+    ],
+    ids=["not there", "not text", "empty", "a comment", "an empty mapping"],
 )
-def test_a_file_that_cannot_be_read_is_told_without_a_traceback(tmp_path, content, told):
+def test_a_file_that_cannot_be_read_is_told_even_if_flags_would_complete_it(tmp_path, content, told):
     if content is not None:
         (tmp_path / "odd.yaml").write_bytes(content)
 

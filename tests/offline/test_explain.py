@@ -84,7 +84,7 @@ def test_a_time_in_a_batch_with_bit_6_is_read_as_its_rule_says(explained):
     assert "forwarded in brokers' own reading, with bit 6 cleared" in explained(*asked, policy=policy)
     asked, policy = of("-1")
     assert "-1 says that there is none (KIP-32)" in explained(*asked, policy=policy)
-    asked, policy = of("5", "--bit-6", policy="")
+    asked, policy = of("5", "--bit-6", policy="policy: {}")
     assert not as_json(explained, *asked, policy=policy)["forwarded"]
 
 
@@ -96,10 +96,10 @@ def test_audit_forwards_and_says_what_it_counts(explained):
 
 def test_a_topics_limits_that_nobody_says_are_left_to_the_broker(explained):
     asked = ("--topic", "orders", "--timestamp", "0")
-    assert "unknown (no broker was asked)" in explained(*asked, policy="")
-    found = as_json(explained, *asked, "--before", "7d", policy="")
+    assert "unknown (no broker was asked)" in explained(*asked, policy="policy: {}")
+    found = as_json(explained, *asked, "--before", "7d", policy="policy: {}")
     assert (found["forwarded"], found["rejection"]["reason"]) == (False, "too_old")
-    assert as_json(explained, *asked, policy="")["forwarded"]
+    assert as_json(explained, *asked, policy="policy: {}")["forwarded"]
 
 
 @pytest.mark.parametrize("timestamp", ["-1", "0", "-9223372036854775808", "9223372036854775807"])

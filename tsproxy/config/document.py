@@ -144,8 +144,10 @@ def parse_yaml(text: str, source: str) -> Document:
         raise ConfigError(Problem(source, "", f"not YAML: {error}".replace("\n", " "))) from None
     except RecursionError:  # libyaml's loader is ten times as fast, but here it would crash the process
         raise ConfigError(Problem(source, "", "nested too deeply")) from None
-    if root is None:
-        return Document(Section(source))
+    if root is None or not root.value:
+        # Also if flags would complete it: a file that was cut to nothing must not take the rules away.
+        text = "is empty: a configuration needs at least upstream.bootstrap_servers and one of listeners"
+        raise ConfigError(Problem(source, "", text))
     if not _is_small(root):
         text = f"stands for more than {_MAX_NODES:,} values, aliases written out"
         raise ConfigError(Problem(source, "", text))

@@ -22,9 +22,6 @@ def load(document: Document, environ: Mapping[str, str]) -> Config:
     Raises ConfigError with all problems.
     """
     reader = _Reader(environ, list(document.problems))
-    if not document.root.entries:
-        text = "is empty: it needs at least upstream.bootstrap_servers and one of listeners"
-        reader.problems.append(Problem(document.root.place, "", text))
     parsed = reader.section(document.root, TREE, "", document.root.place)
     config = build(parsed, reader.problems)
     if config is None:
