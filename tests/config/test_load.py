@@ -9,6 +9,7 @@ from tsproxy.config import load, put_setting
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.settings import BrokerPorts, ClientAuth, ConnectionLimits, SaslMechanism, Secret
 from tsproxy.config.tree import KEYS
+from tsproxy.config.values import instant_ms, instant_text
 from tsproxy.model.addresses import Address
 from tsproxy.model.policy import Mode, TimeLimit
 from tsproxy.model.view import SessionLimits
@@ -124,3 +125,15 @@ def test_a_default_is_written_as_a_text_that_reads_the_same(key):
     value = key.kind.parse(key.default)
 
     assert key.kind.parse(str(key.kind.write(value))) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("9999-12-31T23:59:59.9999999Z", 253_402_300_799_999),  # not the year 10000, which has no date
+        ("1969-12-31T23:59:59.9999Z", -1),
+        ("0001-01-01T00:00:00.001Z", -62_135_596_799_999),
+    ],
+)
+def test_an_instant_is_its_millisecond_and_is_written_as_a_text_that_reads_the_same(text, ms):
+    assert (instant_ms(text), instant_ms(instant_text(ms))) == (ms, ms)

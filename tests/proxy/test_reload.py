@@ -5,15 +5,20 @@ import os
 import signal
 
 import pytest
+import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
-from tests.config.files import config_of
+from tests.config.files import SMALLEST, config_of
 from tests.kit.client import connections, produced
-from tests.proxy.running import EITHER, TWO, events, file_for, page, pids
+from tests.proxy.running import EITHER, TWO, events, file_for, page, pids, put
 from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.proxy.reload.reloader import sha256_of
+from tsproxy.config.source import Source
+from tsproxy.proxy.reload import reloader
+from tsproxy.proxy.reload.reloader import Reloader, sha256_of
+from tsproxy.proxy.service_manager import ServiceManager
+from tsproxy.proxy.wait import cancelled
 from tsproxy.testing.proxy import RunningProxy
 
 HOUR_MS = 3_600_000
@@ -107,6 +112,41 @@ async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_pa
         await until(lambda: "config_reloaded" in events(proxy))
     finally:
         await proxy.__aexit__(None, None, None)
+
+
+def watched(file):
+    """A reloader of this file, and the keys that it has changed so far."""
+    source = Source(file, lambda: config_of(file.read_text()))
+    changed = []
+
+    async def adopt(change):
+        changed.extend(change.changed)
+
+    return Reloader(source, source.read(), adopt, ServiceManager.of({})), changed
+
+
+@pytest.mark.parametrize("part", [(reloader, "sha256_of"), (Source, "state")], ids=["hash", "look at file"])
+async def test_an_error_of_our_own_changes_nothing_is_logged_and_does_not_end_the_reloads(
+    tmp_path, monkeypatch, part
+):
+    file = put(tmp_path / "tsproxy.yaml", SMALLEST)
+    watching, changed = watched(file)
+    right = getattr(*part)
+
+    def fails_once(*_):
+        monkeypatch.setattr(*part, right)
+        raise RuntimeError
+
+    monkeypatch.setattr(*part, fails_once)
+    monkeypatch.setattr(reloader, "POLL_INTERVAL_S", 0.01)
+    with structlog.testing.capture_logs() as log:
+        running = asyncio.create_task(watching.run())
+        put(file, SMALLEST + "policy: { mode: off }\n")
+        await until(lambda: "config_reload_crashed" in [line["event"] for line in log])
+        assert changed == []
+        watching.reload_now()
+        await until(lambda: changed == ["policy.mode"])
+    await cancelled(running)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ A parser never shows its text. The caller does, unless the key is secret.
 
 import re
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -28,6 +28,7 @@ _QUANTITY: Final = re.compile(r"([0-9]+)([A-Za-z]*)")
 _HOST: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?\.?|[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MAX_SECRET_CHARS: Final = 1 << 16
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 
@@ -260,7 +261,7 @@ def bound_text(bound: TimeLimit) -> str:
 
 def instant_text(ms: int) -> str:
     """A text that `instant_ms` reads as this instant."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat()
+    return (_EPOCH + timedelta(milliseconds=ms)).isoformat()
 
 
 def size_text(size: int) -> str:
@@ -366,6 +367,6 @@ def instant_ms(text: str) -> int:
         instant = datetime.fromisoformat(text.strip())
         if instant.tzinfo is None:
             raise ValueError(allowed)
-        return round(instant.astimezone(UTC).timestamp() * 1000)
+        return (instant.astimezone(UTC) - _EPOCH) // timedelta(milliseconds=1)
     except (ValueError, OverflowError):  # OverflowError: before the year 1 or after 9999
         raise ValueError(allowed) from None

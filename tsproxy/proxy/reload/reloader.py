@@ -18,7 +18,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
-from tsproxy.config.source import FileState, Source
+from tsproxy.config.source import Source
 from tsproxy.config.written import as_yaml
 from tsproxy.log_events.catalogue import (
     CONFIG_NEEDS_RESTART,
@@ -68,7 +68,7 @@ class Reloader(Collector):
         self._sha256 = sha256_of(running)
         self._source = source
         self._succeeded_s = Clock().now_ms() / 1000
-        self._tried = source.state()
+        self._tried = self._seen = source.state()
         self._was_successful = True
 
     def reload_now(self) -> None:
@@ -76,40 +76,45 @@ class Reloader(Collector):
         self._requested.set()
 
     async def run(self) -> None:
-        seen = self._tried
         while True:
-            if not await wait_at_most(POLL_INTERVAL_S, self._requested):
-                # In a thread: a file system that hangs must not block clients.
-                seen, before = await asyncio.to_thread(self._source.state), seen
-                if not self._has_changed(seen, before):
-                    continue
-            self._requested.clear()
-            self._manager.reloading()
-            result = await self._reload()
-            self._ended[result] += 1
-            self._was_successful = result is Result.TAKEN
-            if self._was_successful:
-                self._succeeded_s = Clock().now_ms() / 1000
-            self._manager.reloaded(f"the last reload was {result}")
+            is_requested = await wait_at_most(POLL_INTERVAL_S, self._requested)
+            try:
+                if is_requested or await self._has_changed():
+                    await self._reload()
+            except Exception as error:  # such as no thread to be had: the next look may succeed
+                _crashed(error)
 
-    def _has_changed(self, seen: FileState, before: FileState) -> bool:
+    async def _has_changed(self) -> bool:
         """True if the file has changed since the last try, and no longer changes. So a half-written file is
         not read, and a file that is missing for a moment while it is replaced does no harm."""
-        return seen is not None and seen == before and seen != self._tried
+        # In a thread: a file system that hangs must not block clients.
+        self._seen, before = await asyncio.to_thread(self._source.state), self._seen
+        return self._seen is not None and self._seen == before and self._seen != self._tried
 
-    async def _reload(self) -> Result:
+    async def _reload(self) -> None:
+        self._requested.clear()
+        self._manager.reloading()
+        result = await self._result()
+        self._ended[result] += 1
+        self._was_successful = result is Result.TAKEN
+        if self._was_successful:
+            self._succeeded_s = Clock().now_ms() / 1000
+        self._manager.reloaded(f"the last reload was {result}")
+
+    async def _result(self) -> Result:
         try:
             self._tried = await asyncio.to_thread(self._source.state)
             new = await asyncio.to_thread(self._source.read)
             change = reloaded(self._running, new)
+            sha256 = await asyncio.to_thread(sha256_of, change.config)  # it may fail, so before `_adopt`
             await self._adopt(change)
         except ConfigError as error:
             return _rejected(str(error).splitlines())
         except Exception as error:
             # An error in one part must not stop the data path.
-            CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
+            _crashed(error)
             return _rejected(["a mistake in tsproxy; please report the frames"])
-        self._took(change.config, await asyncio.to_thread(sha256_of, change.config))
+        self._took(change.config, sha256)
         CONFIG_RELOADED(changed=list(change.changed))
         if change.needs_restart:
             keys = list(change.needs_restart)
@@ -142,6 +147,10 @@ class Reloader(Collector):
 def sha256_of(config: Config) -> str:
     """The hash of a configuration as `/config` shows it, without the sections `OF_MACHINE`."""
     return hashlib.sha256(as_yaml(config.parsed, without=OF_MACHINE).encode()).hexdigest()
+
+
+def _crashed(error: Exception) -> None:
+    CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
 
 def _rejected(problems: list[str]) -> Result:
