@@ -10,7 +10,7 @@ from typing import Final
 from spark_reports.render import drawings, parts, places, producers
 from spark_reports.report import words
 from spark_reports.report.groups import CLIENT, grouped
-from spark_reports.report.shape import Producer, Report, WouldReject
+from spark_reports.report.shape import Client, Producer, Report, WouldReject
 from tsproxy.model.markup import Markup
 
 WHAT_TO_DO: Final = "Mistake, and what to do"
@@ -25,7 +25,8 @@ def first(report: Report, here: int) -> parts.Parts:
     be."""
     if shown := [producer for producer in report["producers"] if not producer["known"]][:_FIRST]:
         affected = report["totals"]["producers_affected"]
-        return [talk(report, shown, here), *_more(affected, len(shown), "producers")]
+        return [talk(report, shown, here), *_more(affected, shown, "producers")]
+    watched = would_reject(report)[:_FIRST]
     rows = [
         (
             places.team_link(report, largest["team"]),
@@ -34,18 +35,18 @@ def first(report: Report, here: int) -> parts.Parts:
             words.rule(largest["rule"]),
             records,
         )
-        for largest, records in would_reject(report)[:_FIRST]
+        for largest, records in watched
     ]
     heads = ("Team", "Producer", WHAT_TO_DO, "By", "#Would be rejected")
     table = _by_team("talk", heads, rows, has_teams=report["owners"] is not None)
     affected = report["totals"]["would_reject_producers"]
-    return [table, *_more(affected, len(rows), "watched")] if rows else []
+    return [table, *_more(affected, [row for row, _ in watched], "watched")] if rows else []
 
 
 def would_reject(report: Report) -> list[tuple[WouldReject, int]]:
-    """The clients with records that would be rejected: the row with most of them, and all their records. The
-    client with most is the first; records far behind the clock are left out."""
-    clients = grouped(words.far_behind(report["would_reject"])[1], itemgetter(*CLIENT))
+    """The clients and owners with records that would be rejected: the row with most of them, and all their
+    records. The ones with most are the first; records far behind the clock are left out."""
+    clients = grouped(words.far_behind(report["would_reject"])[1], itemgetter(*CLIENT, "team"))
     counts = [
         (max(rows, key=itemgetter("records")), sum(row["records"] for row in rows))
         for rows in clients.values()
@@ -53,9 +54,10 @@ def would_reject(report: Report) -> list[tuple[WouldReject, int]]:
     return sorted(counts, key=lambda client: -client[1])
 
 
-def _more(affected: int, shown: int, section: str) -> parts.Parts:
+def _more(affected: int, shown: Sequence[Client], section: str) -> parts.Parts:
     """How many producers a wide and a narrow first screen leave out, as links to their section."""
-    left = {"wide": affected - shown, "narrow": affected - min(shown, _FIRST_ON_PHONES)}
+    rows = {"wide": shown, "narrow": shown[:_FIRST_ON_PHONES]}
+    left = {kind: affected - len(words.clients(listed)) for kind, listed in rows.items()}
     return [
         parts.paragraph(parts.text(f"And {words.count(n)} more", link=f"#{section}"), f"more {kind}")
         for kind, n in left.items()

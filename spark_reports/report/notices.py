@@ -26,8 +26,8 @@ def by_team(report: Report) -> dict[str | None, list[str]]:
 
 
 def _of_clients(rows: Sequence[_Row]) -> Iterable[list[_Row]]:
-    """The rows of each client that has an owner."""
-    return grouped(filter(has_owner, rows), itemgetter(*CLIENT)).values()
+    """The rows of each client and owner: that of a topic has only the rows of its topics."""
+    return grouped(filter(has_owner, rows), itemgetter(*CLIENT, "team")).values()
 
 
 def _repair(report: Report, rows: Sequence[Repaired]) -> str:

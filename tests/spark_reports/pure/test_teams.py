@@ -9,7 +9,7 @@ import pytest
 
 from spark_reports.commands.publishing import Publication
 from spark_reports.log.completeness import Evidence
-from spark_reports.render import html, sheet
+from spark_reports.render import html, sheet, worst
 from spark_reports.render import teams as render
 from spark_reports.report import day, files, owners, tables, teams, words
 from spark_reports.report.assemble import assemble
@@ -67,6 +67,34 @@ def test_a_folder_has_every_outcome_of_its_team_and_no_word_of_another():
     for name in ("2026-11-20.html", "index.html", "latest.json"):
         for part in ("our-late", "our-watched", "our-old", "our-repaired", "#ours"):
             assert part in files[name], (name, part)
+
+
+BY_TOPIC = """
+owners = [{ team = "Ours", topics = ["our-*"] }, { team = "Theirs", topics = ["their-*"] }]
+"""
+RELAY = f"{TWO}applications = [{{ name = 'Relay', client_ids = ['our-*', 'their-*'] }}]"
+
+
+@pytest.mark.parametrize(("file", "ids"), [(BY_TOPIC, ("app", "app")), (RELAY, ("our-1", "their-1"))])
+def test_a_producer_of_two_teams_is_told_to_each_with_its_own_records_alone(file, ids):
+    """Its owners may be those of topics, and an application may have clients of several teams."""
+    rows = [
+        made(client_id, records, topic=f"{name}-topic", **rule)
+        for name, client_id, records in zip(("our", "their"), ids, (1_031, 7_077), strict=True)
+        for made, rule in (
+            (watched, {}),
+            (watched, {"rule": "candidate"}),
+            (repaired, {"rule": f"{name}-rule"}),
+        )
+    ]
+    report = reported(rows, file)
+    for team, records, others in (("Ours", 1_031, "their|7,?077"), ("Theirs", 7_077, "our-|1,?031")):
+        assert not re.search(others, "".join(folder(report, team).values()).lower())
+        text = latest(report, team)["text"]
+        assert text.count("To the owner of") == 2
+        assert text.count(f"* {records:,} ") == 3
+        [own] = [each for each in worst.would_reject(report) if each[0]["team"] == team]
+        assert own[1] == records
 
 
 def test_latest_json_is_a_text_with_a_subject_a_channel_and_rows_for_programs():
