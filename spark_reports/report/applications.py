@@ -6,7 +6,7 @@ would be the sixty worst rows. So ids that differ only in what a program makes u
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -110,10 +110,15 @@ class Application:
     client_ids: tuple[NamePattern, ...]
 
 
-def name_of(client_id: str | None, entries: Iterable[Application] = ()) -> str | None:
-    """The application of a client, as tables show it: the first entry that fits, else `folded`."""
+def name_of(client_id: str | None, entries: Collection[Application] = ()) -> str | None:
+    """The application of a client, as tables show it: the first entry that fits, else `folded`. A client that
+    is only called as an application may be has a backslash in front: it is none of its clients."""
     sent_id = words.true_id(client_id)
     if client_id is None or sent_id is None:
         return client_id
-    fitting = (entry.name for entry in entries if any(ids.fits(sent_id) for ids in entry.client_ids))
-    return next(fitting, folded(client_id))
+    for entry in entries:
+        if any(ids.fits(sent_id) for ids in entry.client_ids):
+            return entry.name
+    name = folded(client_id)
+    is_like_one = "*" in client_id or any(name.lstrip("\\") == entry.name for entry in entries)
+    return f"\\{name}" if is_like_one else name

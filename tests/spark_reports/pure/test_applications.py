@@ -10,7 +10,15 @@ from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_owners import found
 from tests.spark_reports.rolled import known, rejected, reported, watched
 
-ORDERS = '[[applications]]\nname = "Orders"\nclient_ids = ["orders-*", "Order?"]\n'
+ORDERS = """
+[[applications]]
+name = "Orders"
+client_ids = ["orders-*", "Order?"]
+
+[[applications]]
+name = "shop-*"
+client_ids = ["store-*"]
+"""
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.source)
@@ -56,6 +64,10 @@ def test_names_that_somebody_chose_stay(client_id):
         (None, None),
         (words.FOLDED, words.FOLDED),
         ("\\(other)", "\\(other)"),
+        ("\\Orders", "\\\\Orders"),  # `\Orders` is a client that is called `Orders`, and fits no entry
+        ("store-1", "shop-*"),
+        ("shop-7kq9v", "\\shop-*"),
+        ("billing-*", "\\billing-*"),
     ],
 )
 def test_an_entry_of_the_file_comes_before_the_rules(client_id, name):
@@ -86,6 +98,15 @@ def day(**file):
 
 
 POD = "bcdfghj9"
+
+
+def test_a_client_that_is_called_as_an_application_keeps_its_records_and_its_team():
+    owners = [("Cart", "cart-*"), ("Payments", "checkout")]
+    file = "".join(f"[[owners]]\nteam = '{team}'\nclient_ids = '{ids}'\n" for team, ids in owners)
+    file += "[[applications]]\nname = 'checkout'\nclient_ids = 'cart-*'\n"
+    report = reported([rejected("cart-1", 10), rejected("checkout", 5_000)], file)
+    rows = [(each["client_id"], each["team"], each["rejected_records"]) for each in report["producers"]]
+    assert rows == [("\\checkout", "Payments", 5_000), ("checkout", "Cart", 10)]
 
 
 def test_an_application_is_one_row_and_hides_nobody():
