@@ -213,6 +213,7 @@ PRODUCERS: Final = Grouping(
         "rejected_batches": Measure(How.SUM, ("batches",), "is_rejection"),
         **_sums("bad_records", "collateral_records", where="is_rejection"),
         **_instances("is_rejection"),
+        "instances": Measure(How.VALUES, ("instance",), "is_rejection"),
         "first_ms": _least("first_ms", "is_rejection"),
         "last_ms": _greatest("last_ms", "is_rejection"),
         "topics": Measure(How.VALUES, ("topic",), "is_rejection"),

@@ -20,7 +20,7 @@ fits a client without a principal. Clients that the proxy counted together as on
 
 `[[applications]]` (`name`, `client_ids`) makes one row of several clients (`applications`), which belongs to
 the team of one of them. `[[known]]` is a mistake that somebody works at. Until its date the page says it
-once, at its foot:
+once, at its foot, if each client of the producer fits:
 
     [[known]]
     client_ids = ["legacy-*"]
@@ -46,7 +46,7 @@ from spark_reports.report import causes, links, words
 from spark_reports.report.applications import Application
 from spark_reports.report.groups import grouped
 from spark_reports.report.headline import rejected_records
-from spark_reports.report.shape import Known, Owned, Producer, Report, Team
+from spark_reports.report.shape import Known, Owned, Report, Team
 from tsproxy.model.policy import NamePattern
 
 MAX_CLIENTS: Final = 10_000
@@ -125,12 +125,14 @@ class Owners:
             return None
         return next((entry.team for entry in self.entries if entry.clients.fits(client)), None)
 
-    def known_of(self, producer: Producer, day: str) -> Known | None:
-        """The entry for all causes of a producer on that day; None if there is none."""
-        kinds = {causes.kind_of(why["reason"], why["unit_guess"]) for why in producer["reasons"]}
+    def known_of(self, client: Client, reasons: Iterable[Client], day: date) -> Known | None:
+        """The entry for all instances of a client with rejections (`groups.PRODUCERS`) and all reasons of
+        these (`groups.CLIENT_REASONS`) on that day; None if there is none."""
+        kinds = {causes.kind_of(why["reason"], why["unit_guess"]) for why in reasons}
+        instances = [{**client, "instance": instance} for instance in client["instances"] or [None]]
         for entry in self.known:
             is_of_cause = entry.cause is None or kinds == {entry.cause}
-            if is_of_cause and day <= entry.until.isoformat() and entry.clients.fits(producer):
+            if is_of_cause and day <= entry.until and all(map(entry.clients.fits, instances)):
                 return Known(until=entry.until.isoformat(), ticket=entry.ticket)
         return None
 
@@ -150,11 +152,6 @@ def assigned(
     """The report, whose rows have their teams, with its owners. `clients`: the worst ones with rejections,
     with `team`, `records` and `rejected_records`. `watched`, `repaired`: the worst rows of
     `groups.WOULD_REJECT` and `groups.REPAIRED`. Each has at most MAX_CLIENTS."""
-    producers: list[Producer] = [
-        {**producer, "known": owners.known_of(producer, report["last_day"])}
-        for producer in report["producers"]
-    ]
-    report = {**report, "producers": producers}
     rows = _teams(owners, clients, watched, repaired)
     owned = Owned(
         teams=rows,

@@ -25,7 +25,7 @@ _client: Final = itemgetter("client_id", "principal")
 def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: date) -> list[shape.Producer]:
     """These clients of `Tables.clients`, the one with most rejected records first; `hours` as in
     Report.hours, or none, `last`: the last day of the period."""
-    rows_of, known = tables.counters.of_clients(clients), tables.known
+    rows_of, known, owners = tables.counters.of_clients(clients), tables.known, tables.owners
     by_client = [
         grouped(rows, _client)
         for rows in (
@@ -49,7 +49,7 @@ def with_rejections(tables: Tables, clients: Rows, hours: Sequence[str], last: d
                 shape.Producer,
                 row,
                 instances=[client["instance"] for client in instances],
-                known=None,
+                known=owners and owners.known_of(row, reasons, last),
                 first_ts=instant(row["first_ms"]),
                 last_ts=instant(row["last_ms"]),
                 since=since_of(week, last),

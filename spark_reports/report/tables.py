@@ -28,6 +28,7 @@ class Tables:
 
     day: Day
     top: int
+    owners: Owners | None
     counters: TableSource
     """The rows of `day`, with the names of applications; so are `addresses` and `examples`."""
     addresses: Rows
@@ -65,6 +66,7 @@ def collect(day: Day, top: int, known: TableSource | None = None, owners: Owners
     return Tables(
         day=day,
         top=top,
+        owners=owners,
         counters=counters,
         addresses=_named(day.addresses, named),
         examples=grouping.first_of(last_first, (*CLIENT, *REASON), EXAMPLES_PER_REASON),

@@ -138,25 +138,31 @@ def test_a_mistake_names_its_place_its_value_and_what_is_allowed(text, says):
     assert says in str(raised.value)
 
 
+SDK = '[[applications]]\nname = "mobile-sdk"\nclient_ids = ["sdk-*"]\n'
+
+
 @pytest.mark.parametrize(
     ("known", "is_known"),
     [
-        ("until = 2026-11-20", True),
-        ("until = 2026-11-19", False),
-        ('until = 2026-11-20\ncause = "behind"', False),
-        ('until = 2026-11-20\ncause = "units"', True),
+        ('until = 2026-11-20\nclient_ids = ["sdk-*"]', True),
+        ('until = 2026-11-19\nclient_ids = ["sdk-*"]', False),
+        ('until = 2026-11-20\nclient_ids = ["sdk-*"]\ncause = "behind"', False),
+        ('until = 2026-11-20\nclient_ids = ["sdk-*"]\ncause = "units"', True),
+        ('until = 2026-11-20\nclient_ids = ["sdk-[1-4]"]', False),  # each of its clients must fit
+        ('until = 2026-11-20\nclient_ids = ["sdk-[2-5]"]', False),
     ],
 )
 def test_a_known_mistake_stands_at_the_foot_of_the_page_alone_until_its_date(known, is_known):
     """Nothing could be said of it, so the first rows were the same for weeks."""
-    text = f'[[known]]\nclient_ids = ["mobile-sdk"]\nticket = "OPS-17"\n{known}\n'
-    report = owned(text=f"{reports.OWNERS}{text}")
+    rows = [rolled.rejected(f"sdk-{n}", n * 10, unit_guess="microseconds") for n in range(1, 6)]
+    rows.append(rolled.rejected("other"))
+    report = rolled.reported(rows, f'{SDK}[[known]]\nticket = "OPS-17"\n{known}\n')
     [own] = [each for each in report["producers"] if each["client_id"] == "mobile-sdk"]
     assert own["known"] == ({"until": "2026-11-20", "ticket": "OPS-17"} if is_known else None)
     page = html.render(report)
     first, foot = page[: page.index('id="producers"')], page[page.index('id="log"') :]
     assert ("mobile-sdk" in Page(first).words, "OPS-17" in Page(foot).words) == (not is_known, is_known)
-    assert report["totals"] == owned()["totals"]
+    assert report["totals"] == rolled.reported(rows, SDK)["totals"]
 
 
 def test_all_mistakes_are_named_at_once():
