@@ -4,7 +4,7 @@ from datetime import date
 from typing import Final
 
 from spark_reports.log.completeness import State
-from spark_reports.render import clients, compared, drawings, lists, parts, producers, worst
+from spark_reports.render import clients, compared, drawings, lists, parts, places, producers, worst
 from spark_reports.report import history, links, missing, words
 from spark_reports.report.causes import KINDS
 from spark_reports.report.headline import bad_and_good, held, notes, sent_again_records
@@ -58,15 +58,16 @@ def _sections(report: Report, rows: int) -> parts.Parts:
     past = [report["history"]["sentence"]] if report["history"] else []
     told = [words.short(text, _TEXT_CHARS) for text in [*notes(report), *past]]
     known = sum(1 for producer in report["producers"] if producer["known"])
+    here = places.of_producers(report["producers"][:rows])
     pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
     return [
-        parts.section("talk", "Whom to talk to", worst.first(report, rows), has_head=False),
+        parts.section("talk", "Whom to talk to", worst.first(report, here), has_head=False),
         parts.group("", pictures, "pictures") if pictures else None,
         _balance(report),
         *map(parts.paragraph, held(report)),
         parts.section("producers", f"Rejected, by cause: {affected}", producers.by_cause(report, rows)),
         worst.owners(report, rows),
-        parts.section("days", "The worst producers, day by day", worst.strips(report, rows)),
+        parts.section("days", "The worst producers, day by day", worst.strips(report, here)),
         _closed("notes", "About these numbers", [parts.paragraph(text) for text in told]),
         _closed("trend", f"Who changed against the week before: {changed}", compared.trend(report, rows)),
         _closed("whatif", compared.what_if_title(report), compared.what_if(report)),
@@ -97,7 +98,9 @@ def _sections(report: Report, rows: int) -> parts.Parts:
             lists.log_quality(report),
         ),
         parts.section(
-            "known", f"Known, and worked at: {words.many(known, 'producer')}", worst.known(report, rows)
+            "known",
+            f"Known, and worked at: {words.many(known, 'producer')}",
+            worst.known(report, here, rows),
         ),
     ]
 

@@ -3,7 +3,7 @@
 On a day on which rules are in audit, one talks to the producers whose records would be rejected.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from operator import itemgetter
 from typing import Final
 
@@ -20,9 +20,9 @@ _FIRST_ON_PHONES: Final = 3
 _STRIPS: Final = 20
 
 
-def first(report: Report, here: int) -> parts.Parts:
+def first(report: Report, here: Container[str]) -> parts.Parts:
     """The worst producers, and how many more there are. If nothing was rejected, those of which records would
-    be."""
+    be. `here`: the places on the page, as in `places`."""
     if shown := [producer for producer in report["producers"] if not producer["known"]][:_FIRST]:
         affected = report["totals"]["producers_affected"]
         return [talk(report, shown, here), *_more(affected, shown, "producers")]
@@ -73,17 +73,19 @@ def _by_team(
     return parts.table(kind, heads[first:], [cells[first:] for cells in rows])
 
 
-def talk(report: Report, shown: Sequence[Producer], here: int, *, has_teams: bool = True) -> Markup | None:
-    """The table of these producers; the first `here` of them have a place on the page."""
+def talk(
+    report: Report, shown: Sequence[Producer], here: Container[str], *, has_teams: bool = True
+) -> Markup | None:
+    """The table of these producers."""
     rows = [
         (
             places.team_link(report, producer["team"]),
-            places.producer_link(producer, is_here=number < here),
+            places.producer_link(producer, here),
             _mistake(producer),
             words.since(report, producer),
             (words.count(producer["rejected_records"]), parts.below(_part(producer))),
         )
-        for number, producer in enumerate(shown)
+        for producer in shown
     ]
     heads = ("Team", "Producer", WHAT_TO_DO, "Since", "#Rejected")
     return _by_team("talk", heads, rows, has_teams=has_teams and report["owners"] is not None)
@@ -100,28 +102,27 @@ def _part(producer: Producer) -> str:
     return f"{bad}{share} of what it sent"
 
 
-def strips(report: Report, here: int) -> parts.Parts:
+def strips(report: Report, here: Container[str]) -> parts.Parts:
     """Eight days of the worst producers, by team, all on one scale, so that a line that fell is seen; nothing
     if no day before is known."""
-    worst = list(enumerate(report["producers"][:_STRIPS]))
-    known = [(number < here, producer) for number, producer in worst if producer["week"]]
+    known = [producer for producer in report["producers"][:_STRIPS] if producer["week"]]
     if not known:
         return []
-    most = max(records or 0 for _, producer in known for records in producer["week"])
-    known.sort(key=lambda place: (place[1]["team"] is None, place[1]["team"] or ""))
+    most = max(records or 0 for producer in known for records in producer["week"])
+    known.sort(key=lambda producer: (producer["team"] is None, producer["team"] or ""))
     rows = [
         (
             places.team_link(report, producer["team"]),
-            places.producer_link(producer, is_here=is_here),
+            places.producer_link(producer, here),
             drawings.spark(
                 [records or 0 for records in producer["week"]], producers.counts(producer["week"]), most
             ),
             producer["rejected_records"],
         )
-        for is_here, producer in known
+        for producer in known
     ]
     scale = (
-        f"Rejected records, {producers.span(report, known[0][1]['week'])}, all on one scale: a whole bar is "
+        f"Rejected records, {producers.span(report, known[0]['week'])}, all on one scale: a whole bar is "
         f"{words.count(most)}."
     )
     heads = ("Team", "Producer", "Eight days", "#Rejected")
@@ -129,11 +130,11 @@ def strips(report: Report, here: int) -> parts.Parts:
     return [parts.paragraph(scale, "soft note"), table]
 
 
-def known(report: Report, rows: int) -> parts.Parts:
+def known(report: Report, here: Container[str], rows: int) -> parts.Parts:
     """The producers at whose mistake somebody works. They stand at the foot of the page alone."""
     shown = [
         (
-            places.producer_link(producer, is_here=True),
+            places.producer_link(producer, here),
             "; ".join(dict.fromkeys(reason["cause"] for reason in producer["reasons"])),
             producer["known"]["until"],
             words.short(producer["known"]["ticket"] or "–", 80),

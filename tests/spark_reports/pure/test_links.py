@@ -7,10 +7,12 @@ import pytest
 
 from spark_reports.commands.publishing import Publication
 from spark_reports.render import html, index
+from spark_reports.render import teams as team_pages
 from spark_reports.render.places import producer_id
 from spark_reports.report import history, links, teams
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import Page
+from tests.spark_reports.rolled import rejected, reported
 
 NEIGHBOURS = ["../2026-11-19/report.html", "../2026-11-21/report.html", "../index.html"]
 NAMES = [
@@ -47,10 +49,25 @@ def test_each_producer_and_topic_of_the_page_has_a_place():
     assert sum(each.startswith("topic-") for each in page.ids) == len(reports.fixed()["topics"])
 
 
-def test_a_producer_that_the_page_leaves_out_is_no_link():
-    report = reports.large()
-    page = Page(html.render(report))
-    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+@pytest.mark.parametrize("known", [2_000, 5])
+@pytest.mark.parametrize("most_bytes", [0, 80_000, 10**6])
+def test_a_producer_that_the_page_leaves_out_is_no_link(known, most_bytes, monkeypatch):
+    """Known producers are not among the first of the page, and may be the first that have a place on it."""
+    rows = [
+        rejected(f"{name}-{n}", most + n)
+        for name, most in (("legacy", known), ("app", 1_000))
+        for n in range(20)
+    ]
+    report = reported(rows, '[[known]]\nclient_ids = ["legacy-*"]\nuntil = 2026-12-24\n')
+    for producer in report["producers"]:
+        producer["week"] = [0, producer["rejected_records"]]
+    monkeypatch.setattr(html, "MAX_BYTES", most_bytes)
+    [nobody] = report["owners"]["teams"]
+    for text in (html.render(report), team_pages.page(report, nobody)):
+        page = Page(text)
+        linked = {link[1:] for link in page.links if link.startswith("#")}
+        assert linked <= set(page.ids)
+        assert any(link.startswith("producer-") for link in linked) is (most_bytes > 0)
 
 
 def test_the_page_links_to_its_neighbours_and_files():
