@@ -186,7 +186,7 @@ def quality(evidence: Evidence, first: date, last: date, now_ms: int) -> LogQual
         )[:_EXAMPLES],
         lines_unusable=sum(unusable.values()),
         changed_lines=sum(row["changed"] for row in files),
-        changed_examples=sorted(f"{row['file']}: {row['example']}" for row in named if row["changed"])[
+        changed_examples=sorted(f"{row['file']}: {row['example'] or ''}" for row in named if row["changed"])[
             :_EXAMPLES
         ],
         lines_dropped=sum(map(_lines_dropped, rows)),

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from spark_reports.report import words
-from spark_reports.report.groups import grouped
+from spark_reports.report.groups import NO_UNIT, grouped
 from spark_reports.report.shape import ClientReason, Producer, ReasonRow, Report, Why
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.verdict import Reason, Trait, UnitGuess
+from tsproxy.model.verdict import Reason, Trait
 
 WRONG_UNIT: Final = "the wrong time unit"
 """The cause that stands for all wrong units (`cause_of`)."""
@@ -113,13 +113,12 @@ def main_cause(reasons: Iterable[ReasonRow]) -> tuple[str, int] | None:
 
 def cause_of(why: Why) -> str:
     """The cause of a reason; all wrong units are one."""
-    is_other = why["unit_guess"] in (None, UnitGuess.ZERO, UnitGuess.NEVER_SET)
-    return why["cause"] if is_other else WRONG_UNIT
+    return why["cause"] if why["unit_guess"] in NO_UNIT else WRONG_UNIT
 
 
 def kind_of(reason: str | None, unit_guess: str | None) -> str:
     """The kind of a cause: one of KINDS."""
-    if unit_guess not in (None, UnitGuess.ZERO):
+    if unit_guess not in NO_UNIT:
         return "units"
     traits = next((known.traits for known in Reason if known == reason), ())
     return "behind" if Trait.BEHIND in traits else "ahead" if Trait.AHEAD in traits else "others"

@@ -11,11 +11,14 @@ from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.schema import KEY, OPTIONAL_SUMS, SUMS
 from tsproxy.decisions.fields import FIELDS, FieldType
 from tsproxy.model.outcome import VerdictName
+from tsproxy.model.verdict import UnitGuess
 
 CLIENT: Final = ("client_id", "principal")
 REASON: Final = ("verdict", "reason", "unit_guess", "error_code", "is_final")
 RETRIED: Final = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED, VerdictName.UNCONFIRMED)
 """The verdicts of batches that their producers may send again."""
+NO_UNIT: Final = (None, UnitGuess.ZERO.value, UnitGuess.NEVER_SET.value)
+"""The guesses that are no wrong unit: a time that was never set is none."""
 KAFKA_4_AFTER_MS: Final = 3_600_000
 """Kafka 4's own default of message.timestamp.after.max.ms (KIP-1030)."""
 

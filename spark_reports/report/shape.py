@@ -90,7 +90,7 @@ class Counts(TypedDict):
 
 
 class Totals(Counts):
-    """Counts of the whole period. Unit mistakes are bad records of rejected batches; a 0 is none of them."""
+    """Counts of the whole period."""
 
     producers: int
     """Applications, most of one client, with at least one batch, also those that were only told to send it
@@ -98,7 +98,7 @@ class Totals(Counts):
     producers_affected: int
     """Producers with a batch that was rejected for good."""
     unit_mistake_records: int
-    """Records of the guess `zero` are left out: a timestamp of 0 is a time that was never set."""
+    """Bad records of rejected batches with a guess other than `zero` and `never_set`."""
     would_reject_producers: int
     would_reject_records: int
     """Records, whole batches, that were forwarded, and that a rule in audit, a rule under a waiver or the

@@ -14,12 +14,11 @@ from pyarrow import compute as pc
 
 from spark_reports.log.grouping import Grouping, How, Measure, Rows
 from spark_reports.report import groups
-from spark_reports.report.groups import CLIENT, KAFKA_4_AFTER_MS
+from spark_reports.report.groups import CLIENT, KAFKA_4_AFTER_MS, NO_UNIT
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE, TOPIC_LIMITS
-from tsproxy.model.verdict import Reason, UnitGuess
+from tsproxy.model.verdict import Reason
 
-_NO_UNIT: Final = (UnitGuess.ZERO.value, UnitGuess.NEVER_SET.value)
 _AGGREGATES: Final = {
     How.SUM: "sum",
     How.LEAST: "min",
@@ -139,7 +138,7 @@ def _conditions(rows: pa.Table) -> dict[str, Any]:
         pc.greater(rows["drift_max_ms"], KAFKA_4_AFTER_MS),
     )
     is_by_candidate = pc.and_(is_only_counted, pc.equal(rule, CANDIDATE))
-    has_unit = pc.invert(_is_one_of(rows["unit_guess"].fill_null(_NO_UNIT[0]), _NO_UNIT))
+    has_unit = pc.invert(_is_one_of(rows["unit_guess"], NO_UNIT))
     return {
         "is_judged": is_judged,
         "is_rejection": is_rejection,
@@ -163,7 +162,7 @@ def as_text(column: Any) -> Any:
 
 
 def _is_one_of(values: Any, some: Collection[Any]) -> Any:
-    """True where a value is one of these; false for null."""
+    """True where a value is one of these; so may null be."""
     kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
     return pc.is_in(values, pa.array(some, kind))
 

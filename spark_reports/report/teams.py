@@ -144,10 +144,13 @@ def _texts(report: Report, team: Team, page: str | None) -> Iterator[str]:
     yield from notices.by_team(report).get(name, [])
     listed = [row for row in report["producers"] if row["team"] == name and notices.has_owner(row)]
     if more := team["producers"] - len(listed):
-        records = team["rejected_records"] - sum(row["rejected_records"] for row in listed)
+        records = words.many(
+            team["rejected_records"] - sum(row["rejected_records"] for row in listed), "rejected record"
+        )
+        is_cut = team["producers"] > sum(row["team"] == name for row in report["producers"])
         yield (
-            f"And {words.many(more, 'more producer')} with {words.many(records, 'rejected record')}, without "
-            "a text here; `daily --top N` lists more.\n"
+            f"And {words.many(more, 'more producer')} with {records}, without a text here"
+            f"{'; `daily --top N` lists more' if is_cut else ''}.\n"
         )
     _, watched = words.far_behind([row for row in report["would_reject"] if row["team"] == name])
     told = sum(row["records"] for row in watched if notices.has_owner(row))

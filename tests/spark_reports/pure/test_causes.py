@@ -2,10 +2,14 @@
 
 import re
 
+import pytest
+
 from spark_reports.render import html, producers
 from spark_reports.report import causes, reasons
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_notices import notices
+from tests.spark_reports.rolled import rejected, reported
+from tsproxy.model.verdict import UnitGuess
 
 SECONDS = "timestamps are in seconds"
 TOO_OLD = "timestamps are older than the limit"
@@ -53,6 +57,15 @@ def test_causes_add_up_to_all_rejected_records():
         assert sum(cause.records for cause in found) == rejected
         assert sum(sender.records for cause in found for sender in cause.senders) == rejected
         assert [cause.records for cause in found] == sorted((c.records for c in found), reverse=True)
+
+
+@pytest.mark.parametrize("guess", [None, *UnitGuess])
+def test_a_guess_is_a_unit_mistake_in_all_numbers_or_in_none(guess):
+    """An instant that is the zero time of a language is of the right unit."""
+    report = reported([rejected("app", reason="too_old", unit_guess=guess)])
+    is_in_total = report["totals"]["unit_mistake_records"] == 1_000
+    assert [row["kind"] == "units" for row in report["cause_hours"]] == [is_in_total]
+    assert (causes.main_cause(report["reasons"])[0] == causes.WRONG_UNIT) is is_in_total
 
 
 def test_a_cause_has_one_number_of_producers_however_few_of_them_are_listed():

@@ -221,6 +221,7 @@ def test_without_addresses_no_file_has_one():
         texts = [html.render(report), to_json(report), sheet.render(everybody)]
         texts += [day.to_text(each, 1), *folder(report, "Late").values()]
         assert any("10.0.0.1" in text for text in texts) is is_shown
+        assert not any(": None" in text for text in texts)
         assert "late" in texts[0]
 
 
@@ -255,6 +256,12 @@ def test_a_client_that_is_called_as_the_folded_ones_has_an_owner_and_they_have_n
     assert teams_of == {**dict.fromkeys(names), "\\(other)": "Odd names"}
     for team, told in (("Odd names", {"\\(other)"}), (None, {"(no client id)", "\\(no client id)"})):
         assert {*re.findall("To the owner of (.*):\n", latest(report, team)["text"])} == told
+    left = "And 1 more producer with 1,000 rejected records, without a text here"
+    assert f"{left}.\n" in latest(report, None)["text"]
+    assert (
+        f"{left}; `daily --top N` lists more.\n"
+        in latest(reported([rejected("a"), rejected("b")], odd, 1), None)["text"]
+    )
 
 
 def test_limits_of_topics_that_are_not_shown_are_not_shown():
