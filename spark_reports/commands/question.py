@@ -14,7 +14,7 @@ from spark_reports.report import owners
 from spark_reports.report.applications import name_of
 from spark_reports.report.history import NOT_OVER, DayFacts
 from spark_reports.report.owners import Owners, OwnersError
-from spark_reports.report.words import days_in_words
+from spark_reports.report.words import days_in_words, many
 
 if TYPE_CHECKING:
     from spark_reports.report.table_source import TableSource
@@ -70,6 +70,11 @@ def sentences(
             f"The rollup does not say whether the log of {days} is complete: an earlier release wrote it. "
             "Run `daily --rollup` again for these days."
         )
+
+
+def left_out(number: int) -> list[str]:
+    """A sentence about producers beyond `--top`; nothing if there are none."""
+    return [f"And {many(number, 'more producer')}; --top N lists more."] if number else []
 
 
 def missing_days(first: date, last: date, there: Collection[str]) -> list[str]:

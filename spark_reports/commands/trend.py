@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     clients = stored.producers(options.rollup, first, last)
     rows = question.asked(clients, options.team, owners).grouped(trend.CLIENT_DAYS)
     known, facts = rows.table(trend.DAYS), stored.days(options.rollup, first, last)
-    changes = trend.changes(rows, last)[: options.top] if len(known) > 1 else []
+    changes = trend.changes(rows, last) if len(known) > 1 else []
     first = last - timedelta(days=options.days - 1)
     none: dict[str, Any] = {"records": 0, "rejected_records": 0, "producers_affected": 0}
     by_day = {day: {"day": day, **none} for day in question.without_records(facts)}
@@ -52,18 +52,19 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         answer = {
             "days": shown,
-            "changes": changes,
+            "changes": changes[: options.top],
+            "changed_producers": len(changes),
             "missing_days": missing,
             "logs": question.logs(facts),
         }
         sys.stdout.write(json.dumps(answer, indent=1) + "\n")
     else:
         doubts = list(question.sentences(facts, {day["day"] for day in known}, missing))
-        sys.stdout.write(_text(shown, changes, doubts))
+        sys.stdout.write(_text(shown, changes, doubts, options.top))
     return OK
 
 
-def _text(shown: list[dict[str, Any]], changes: list[dict[str, Any]], doubts: list[str]) -> str:
+def _text(shown: list[dict[str, Any]], changes: list[dict[str, Any]], doubts: list[str], top: int) -> str:
     lines = [f"{'day':10} {'checked':>16} {'rejected':>16} {'share':>8} {'producers':>10}"]
     lines += [
         f"{day['day']} {day['records']:>16,} {day['rejected_records']:>16,} "
@@ -75,6 +76,7 @@ def _text(shown: list[dict[str, Any]], changes: list[dict[str, Any]], doubts: li
         f"{change['kind']:>10}: {words.producer(change, 60)}, "
         f"{change['rejected_records']:,} of {change['records']:,} rejected, "
         f"{change['rejected_before']:,} of {change['records_before']:,} in the days before"
-        for change in changes
+        for change in changes[:top]
     ]
+    lines += question.left_out(len(changes[top:]))
     return "\n".join(lines) + "\n"

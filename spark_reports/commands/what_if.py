@@ -78,6 +78,7 @@ def _answer(drift: "TableSource", after_ms: int | None, before_ms: int | None, t
     nothing = Beyond(batches=Between(at_least=0, at_most=0), records=Between(at_least=0, at_most=0))
     ahead = nothing if after_ms is None else what_if.beyond(totals, "ahead", after_ms)
     behind = nothing if before_ms is None else what_if.beyond(totals, "behind", before_ms)
+    past = what_if.by_client(drift, after_ms, before_ms)
     return {
         "batches": batches,
         "records": records,
@@ -87,7 +88,8 @@ def _answer(drift: "TableSource", after_ms: int | None, before_ms: int | None, t
         "ahead": ahead,
         "behind": behind,
         "either": what_if.either(ahead, behind, batches, records),
-        "producers": what_if.by_client(drift, after_ms, before_ms, top),
+        "producers": past[:top],
+        "producers_left_out": len(past[top:]),
         "curve": {side: what_if.curve(totals, side) for side in what_if.SIDES},
     }
 
@@ -110,11 +112,14 @@ def _text(answer: dict[str, Any], doubts: list[str]) -> str:
         if (limit_ms := answer[f"{name}_ms"]) is not None:
             limit = f"{name} {words.duration(limit_ms)}"
             lines.append(f"{limit:>16}: {_between(answer[side]['records'], whole)} would be rejected")
-    lines.append(f"{'either':>16}: {_between(answer['either']['records'], whole)}")
+    either = answer["either"]["records"]
+    lines.append(f"{'either':>16}: {_between(either, whole)}")
+    at_least = "at least " if either["at_least"] < either["at_most"] else ""
     lines += [
-        f"{words.producer(row, 40):>40}: {words.many(row['records'], 'record')}"
+        f"{words.producer(row, 40):>40}: {at_least}{words.many(row['records'], 'record')}"
         for row in answer["producers"]
     ]
+    lines += question.left_out(answer["producers_left_out"])
     return "\n".join(lines) + "\n"
 
 

@@ -46,7 +46,7 @@ def _watched(shown: Sequence[WouldReject], records: int, producers: int) -> part
     """The records that rules in audit and the candidate limits would have rejected, and a sentence about
     those that are left out of `records` and `producers`."""
     left = records - sum(row["records"] for row in shown)
-    others = producers - len({(row["client_id"], row["principal"]) for row in shown})
+    others = producers - len(words.clients(shown))
     of_others = f", {words.many(others, 'more producer')}" if others > 0 else ""
     return [_would_reject(shown), parts.more(left, "record", f"{of_others}, not listed")] if shown else []
 

@@ -75,13 +75,13 @@ def trend(report: Report, rows: int) -> parts.Parts:
             f"{words.count(change['rejected_records'])} of {words.count(change['records'])}",
             _before(change),
         )
-        for change in known["changes"]
+        for change in known["changes"][:rows]
     ]
     nobody = parts.paragraph("Nobody: the same producers, rejected as often as before.", "none")
     heads = ("Producer", "Change", "#Rejected that day", "#In the days before")
     return [
-        parts.table("changes", heads, changes[:rows]) if changes else nobody,
-        parts.more(len(changes) - rows),
+        parts.table("changes", heads, changes) if known["changes"] else nobody,
+        parts.more(known["changed_producers"] - len(changes), "producer", ", not listed"),
     ]
 
 

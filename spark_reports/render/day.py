@@ -52,13 +52,13 @@ def of_report(
 def _sections(report: Report, rows: int) -> parts.Parts:
     totals, trend = report["totals"], report["trend"]
     affected = f"{words.count(totals['producers_affected'])} of {words.many(totals['producers'], 'producer')}"
-    changed = words.many(len(trend["changes"]), "producer") if trend else ""
+    changed = words.many(trend["changed_producers"], "producer") if trend else ""
     refused = report["refused_by_kafka_4"]
     topics = report["topics_omitted"]["count"] + len(report["topics"])
     past = [report["history"]["sentence"]] if report["history"] else []
     told = [words.short(text, _TEXT_CHARS) for text in [*notes(report), *past]]
     known = sum(1 for producer in report["producers"] if producer["known"])
-    here = places.of_producers(report["producers"][:rows])
+    here = {*map(places.producer_id, report["producers"][:rows])}
     pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
     return [
         parts.section("talk", "Whom to talk to", worst.first(report, here), has_head=False),

@@ -1,6 +1,6 @@
 """The names of teams and producers, each with a link if its place is on this page or on another."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 
 from spark_reports.render import parts
 from spark_reports.report import links, teams, words
@@ -19,11 +19,6 @@ def producer_link(producer: Producer, here: Container[str]) -> Markup:
     """The producer's name, and a link to its place if that is on this page (`here`, by `producer_id`)."""
     place = producer_id(producer)
     return parts.text(words.application(producer, 60), "name", f"#{place}" if place in here else None)
-
-
-def of_producers(listed: Iterable[Producer]) -> set[str]:
-    """The places of these producers."""
-    return {producer_id(producer) for producer in listed}
 
 
 def producer_id(producer: Producer) -> str:

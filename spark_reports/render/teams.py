@@ -59,7 +59,7 @@ def _of_producers(report: Report, all_: Sequence[Producer], whole: tuple[int, in
     rest = parts.more(left, "producer", f" with {records}, not listed")
     if not shown:
         return [parts.section("producers", "Its producers", [rest])]
-    talk = worst.talk(report, shown, places.of_producers(shown), has_teams=False)
+    talk = worst.talk(report, shown, {*map(places.producer_id, shown)}, has_teams=False)
     return [
         parts.section("talk", "Whom to talk to", [talk]),
         parts.section(

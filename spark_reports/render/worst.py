@@ -26,20 +26,22 @@ def first(report: Report, here: Container[str]) -> parts.Parts:
     if shown := [producer for producer in report["producers"] if not producer["known"]][:_FIRST]:
         affected = report["totals"]["producers_affected"]
         return [talk(report, shown, here), *_more(affected, shown, "producers")]
-    watched = would_reject(report)[:_FIRST]
+    listed, totals = would_reject(report), report["totals"]
+    is_cut = sum(records for _, records in listed) < totals["would_reject_records"]
+    watched = listed[:_FIRST]
     rows = [
         (
             places.team_link(report, largest["team"]),
             parts.text(words.application(largest, 60), "name"),
             parts.mistake(largest["cause"], largest["fix"]),
             words.rule(largest["rule"]),
-            records,
+            f"{'at least ' if is_cut else ''}{words.count(records)}",
         )
         for largest, records in watched
     ]
     heads = ("Team", "Producer", WHAT_TO_DO, "By", "#Would be rejected")
     table = _by_team("talk", heads, rows, has_teams=report["owners"] is not None)
-    affected = report["totals"]["would_reject_producers"]
+    affected = totals["would_reject_producers"]
     return [table, *_more(affected, [row for row, _ in watched], "watched")] if rows else []
 
 
@@ -144,7 +146,8 @@ def known(report: Report, here: Container[str], rows: int) -> parts.Parts:
         if producer["known"]
     ]
     return [
-        parts.table("watched", ("Producer", "Mistake", "Known until", "Ticket", "#Rejected"), shown[:rows])
+        parts.table("watched", ("Producer", "Mistake", "Known until", "Ticket", "#Rejected"), shown[:rows]),
+        parts.more(len(shown) - rows),
     ]
 
 

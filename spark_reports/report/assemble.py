@@ -27,7 +27,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
 
     `history`, `owners`, `links` and `held_topics` are added by the modules of these names.
     """
-    day, counters, top = tables.day, tables.counters, tables.top
+    day, counters = tables.day, tables.counters
     hours = _hours(first, last)
     [summary] = counters.table(groups.SUMMARY)
     totals = of_row(shape.Totals, summary)
@@ -61,7 +61,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         what_if=_what_if(day.buckets.table(groups.TOTALS), summary["left_out_records"]),
         would_reject=_would_reject(tables.worst(tables.watched)),
         repaired=_repaired(tables.worst(tables.repaired)),
-        rules=[of_row(shape.RuleAtWork, row) for row in counters.table(groups.RULES, top)],
+        rules=[of_row(shape.RuleAtWork, row) for row in counters.table(groups.RULES)],
         trend=_trend(tables),
         history=None,
         owners=None,
@@ -169,6 +169,7 @@ def _trend(tables: Tables) -> shape.Trend | None:
     return shape.Trend(
         days=[of_row(shape.DayOfTrend, day) for day in tables.days],
         changes=[of_row(shape.Change, change) for change in changes[: tables.top]],
+        changed_producers=len(changes),
         new_producers=sum(change["kind"] == "new" for change in changes),
     )
 

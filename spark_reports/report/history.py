@@ -64,7 +64,7 @@ class DayFacts(DayOfTrend):
     """The report's page, relative to the folder of the index; null for a report alone."""
     generated_ts: str
     teams: list[str]
-    """The teams that have a folder (`teams`), at most 50: the ones with most rejected records."""
+    """The teams that have a folder (`teams`), the ones with most rejected records first."""
     processes: list[list[str]]
     """Proxy and boot of the processes that wrote the day's log, at most 50. A log that lacks one of them is
     another one."""
@@ -113,7 +113,7 @@ def of_report(
                 would_reject_producers=totals and totals["would_reject_producers"],
                 page=page,
                 generated_ts=report["generated_ts"],
-                teams=teams[:_NAMED],
+                teams=teams,
                 processes=[[*process] for process in sorted(processes.get(day, ()))[:_NAMED]],
             )
         )

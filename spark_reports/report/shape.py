@@ -388,8 +388,10 @@ class Trend(TypedDict):
     days: list[DayOfTrend]
     changes: list[Change]
     """The producers that changed most, at most `--top`."""
+    changed_producers: int
+    """All that changed, also those that `changes` leaves out."""
     new_producers: int
-    """All clients whose change is `new`, also those that `changes` leaves out (at most 10,000)."""
+    """All whose change is `new`."""
 
 
 class HarmedProducer(Client):

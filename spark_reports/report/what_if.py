@@ -153,15 +153,16 @@ def left_out(totals: Iterable[dict[str, Any]]) -> int:
     return sum(row["records"] for row in totals if row["side"] == LEFT_OUT)
 
 
-def by_client(drift: "TableSource", after_ms: int | None, before_ms: int | None, count: int) -> Rows:
-    """The `count` clients with most records past a limit: CLIENT, `batches`, `records`, at least so many.
+def by_client(drift: "TableSource", after_ms: int | None, before_ms: int | None) -> Rows:
+    """The clients with records past a limit, the one with most first: CLIENT, `batches`, `records`, at least
+    so many.
 
     A batch past both limits counts once: on the side that rejects more of the client's batches.
     """
     ahead, behind = (
         None if limit_ms is None else first_bucket_beyond(limit_ms) for limit_ms in (after_ms, before_ms)
     )
-    return drift.beyond(ahead, behind).grouped(_BY_SIDE).table(_BY_CLIENT, count)
+    return drift.beyond(ahead, behind).grouped(_BY_SIDE).table(_BY_CLIENT)
 
 
 _COUNTS: Final = ("batches", "records")

@@ -97,15 +97,15 @@ def day_of(*rows):
     return Day(FRIDAY, FRIDAY, source_of(*rows), buckets, Evidence([], [], []), ([], []), **none)
 
 
-def reported(rows, file="", top=50):
-    """The report of these rows. `file`: the owners, as the text of a file."""
-    return both(rows, file, top)[0]
+def reported(rows, file="", top=50, week=None):
+    """The report of these rows. `file`: the owners, as the text of a file; `week`: as `known` makes it."""
+    return both(rows, file, top, week)[0]
 
 
-def both(rows, file="", top=50):
+def both(rows, file="", top=50, week=None):
     """The report of these rows, and that of which the sheet is made."""
     known = owners.parse(file, "owners.toml") if file else None
-    found = tables.collect(day_of(*rows), top, None, known)
+    found = tables.collect(day_of(*rows), top, week, known)
     report = assemble(found, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS + 1)
     names = ("json", "csv", "index", "day_before", "day_after", "teams", "address")
     report |= {"links": dict.fromkeys(names)}

@@ -1,12 +1,14 @@
 """Totals are of all rows, no team hides another, and a list that is cut says what it leaves out."""
 
+import re
+
 import pytest
 
 from spark_reports.render import html, index
 from spark_reports.report import gates, history
 from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_teams import folder, latest
-from tests.spark_reports.rolled import rejected, repaired, reported, row, watched
+from tests.spark_reports.rolled import known, rejected, repaired, reported, row, watched
 
 TEAMS = "\n".join(f'[[owners]]\nteam = "T{n:02}"\nclient_ids = ["t{n:02}-*"]' for n in range(80))
 LARGE_AND_SMALL = """
@@ -35,13 +37,22 @@ def test_in_audit_the_totals_are_of_all_producers_and_not_of_the_listed_ones():
         assert gates.parse(gate).tripped_by(report) is not None
 
 
-def test_in_audit_each_of_eighty_teams_has_its_rows_its_page_and_its_text():
+def test_in_audit_each_of_eighty_teams_has_its_rows_its_page_its_text_and_its_link():
     report = reported(eighty_in_audit(), TEAMS)
     assert {each["team"] for each in report["would_reject"]} == {f"T{n:02}" for n in range(80)}
     assert "T79: nothing rejected, 1,000 records of 1 producer would be." in of_team(report, "T79")
     for n in range(80):
         subject = latest(report, f"T{n:02}")["subject"]
         assert subject == "tsproxy, 2026-11-20: 1,000 records would be rejected"
+    [facts] = history.of_report(report, [], None)
+    assert len(Page(index.render({"2026-11-20": facts})).links) == 80
+
+
+def test_of_a_producer_whose_rows_are_cut_the_first_screen_says_a_lower_bound():
+    """It has 60 rows, one for each topic, of which 50 are listed."""
+    for topics, told in ((60, "at least 50,000"), (50, "50,000")):
+        page = html.render(reported([watched("app", topic=f"t{n}") for n in range(topics)]))
+        assert f"week{told}" in Page(page[: page.index('class="balance"')]).words
 
 
 def test_sixty_worse_producers_of_one_team_hide_none_of_another():
@@ -60,6 +71,37 @@ def test_sixty_worse_producers_of_one_team_hide_none_of_another():
     more = f"And 10 more producers with {least:,} rejected records, "
     assert f"{more}without a text here" in latest(report, "Large")["text"]
     assert f"{more}not listed." in of_team(report, "Large")
+
+
+@pytest.mark.parametrize("most_bytes", [0, 100_000, 10**6])
+def test_a_title_counts_the_rows_of_its_list_and_those_that_are_left_out(most_bytes, monkeypatch):
+    """A list is cut by `--top`, or by the size of the page, and its title counted some of them."""
+    rows = [
+        made(f"p{n}", 100 + n, topic=f"t{n}", rule=f"rule-{n}")
+        for n in range(60)
+        for made in (rejected, watched)
+    ]
+    week = [(f"2026-11-{19 + day}", f"p{n}", 900, day * 900) for day in range(2) for n in range(60)]
+    report = reported(rows, "[[known]]\nclient_ids = 'p[3-5]?'\nuntil = 2026-12-24\n", week=known(week))
+    old = {"principal": None, "client_software": None, "client_address": None, "api": "Produce"}
+    report["refused_by_kafka_4"] = [
+        {**old, "client_id": f"p{n}", "version_min": 0, "version_max": 2} for n in range(60)
+    ]
+    monkeypatch.setattr(html, "MAX_BYTES", most_bytes)
+    parts = re.split('<h2 id="(.*?)">(.*?)</h2>', html.render(report))
+    counts = {}
+    for name, title, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        if number := re.search(r"([\d,]+) (?:producer|row|client|topic)s?\b", title):
+            listed = re.findall('<tr role="row"><td|<li>|<details class="line"', text)
+            more = re.findall(
+                r"([\d,]+) more(?! record)", "".join(re.findall('<p class="more">.*?</p>', text))
+            )
+            counts[name] = int(number[1]), len(listed) + sum(map(int, more))
+    assert counts == {name: (n, n) for name, n in LISTS.items() if most_bytes or name in counts}
+
+
+LISTS = dict.fromkeys(("producers", "trend", "watched", "refused", "topics"), 60)
+LISTS |= {"owners": 1, "known": 30, "rules": 120}
 
 
 @pytest.mark.parametrize("top", [1, 7, 1_000])

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from datetime import timedelta
 
 import pyarrow
 import pytest
@@ -122,6 +123,30 @@ def test_a_name_is_a_name_also_if_it_is_null_or_odd(tmp_path, capsys):
     for glob, count in (("*", 42), ("a[[]*", 1), ("é", 1), ("svc", 40)):
         assert main(asked("what-if", tmp_path, "--client", glob, "--json")) == 0
         assert json.loads(capsys.readouterr().out)["records"] == count
+
+
+def test_producers_beyond_top_are_counted_and_a_lower_bound_is_called_one(tmp_path, capsys):
+    write(tmp_path, day=FRIDAY - timedelta(days=1), own={**OWN, "client_id": "other"})
+    for number in range(3):
+        write(tmp_path, 40 - number, f"part-{number}.parquet", own={**OWN, "client_id": f"svc-{number}"})
+    for command in (("trend",), ("what-if", "--after", "1h")):
+        assert main(asked(command[0], tmp_path, *command[1:], "--top", "1")) == 0
+        *_, worst, last = capsys.readouterr().out.splitlines()
+        assert "svc-0" in worst
+        assert "at least" not in worst
+        assert last == "And 2 more producers; --top N lists more."
+    rows = [
+        {**DRIFT, "side": side, "bucket": bucket, "batches": 10, "records": 100}
+        for side, far in (("ahead", 90), ("behind", -90))
+        for bucket in (far, 0)
+    ]
+    path = tmp_path / "drift" / "event_date=2026-11-20" / "part-3.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    assert main(asked("what-if", tmp_path, "--after", "1h", "--before", "1h", "--client", "svc")) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "          either: between 100 (50%) and 200 records",
+        f"{'svc':>40}: at least 100 records",
+    ]
 
 
 def test_a_question_may_be_about_one_team_and_names_applications(tmp_path, capsys):
