@@ -114,15 +114,29 @@ async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_pa
         await proxy.__aexit__(None, None, None)
 
 
-def watched(file):
-    """A reloader of this file, and the keys that it has changed so far."""
+def watched(file, meanwhile=lambda: None):
+    """A reloader of this file, and the keys that it has changed so far. `meanwhile` is called after the file
+    was read for the start."""
     source = Source(file, lambda: config_of(file.read_text()))
     changed = []
 
     async def adopt(change):
         changed.extend(change.changed)
 
-    return Reloader(source, source.read(), adopt, ServiceManager.of({})), changed
+    config = source.read()
+    meanwhile()
+    return Reloader(source, config, adopt, ServiceManager.of({})), changed
+
+
+async def test_a_change_between_the_reading_of_the_file_and_the_first_look_at_it_is_seen(
+    tmp_path, monkeypatch
+):
+    file = put(tmp_path / "tsproxy.yaml", SMALLEST)
+    watching, changed = watched(file, lambda: put(file, SMALLEST + "policy: { mode: off }\n"))
+    monkeypatch.setattr(reloader, "POLL_INTERVAL_S", 0.01)
+    running = asyncio.create_task(watching.run())
+    await until(lambda: changed == ["policy.mode"])
+    await cancelled(running)
 
 
 @pytest.mark.parametrize("part", [(reloader, "sha256_of"), (Source, "state")], ids=["hash", "look at file"])

@@ -11,15 +11,21 @@ FileState = tuple[int, int, int] | None
 """A file's (inode, size, time of the last change in ns); None if there is no file."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Source:
-    """`read` returns the configuration of the file and the flags as it is now, or raises ConfigError.
+    """`parse` returns the configuration of the file and the flags, or raises ConfigError. `tried` is the
+    state of the file before it was last read, so that a change since then is seen.
 
     `file` is None if there are only flags.
     """
 
     file: Path | None
-    read: Callable[[], Config]
+    parse: Callable[[], Config]
+    tried: FileState = None
+
+    def read(self) -> Config:
+        self.tried = self.state()
+        return self.parse()
 
     def state(self) -> FileState:
         return state_of(self.file) if self.file else None

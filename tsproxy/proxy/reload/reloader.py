@@ -66,9 +66,9 @@ class Reloader(Collector):
         self._requested = asyncio.Event()
         self._running = running
         self._sha256 = sha256_of(running)
+        self._seen = source.tried
         self._source = source
         self._succeeded_s = Clock().now_ms() / 1000
-        self._tried = self._seen = source.state()
         self._was_successful = True
 
     def reload_now(self) -> None:
@@ -89,7 +89,7 @@ class Reloader(Collector):
         not read, and a file that is missing for a moment while it is replaced does no harm."""
         # In a thread: a file system that hangs must not block clients.
         self._seen, before = await asyncio.to_thread(self._source.state), self._seen
-        return self._seen is not None and self._seen == before and self._seen != self._tried
+        return self._seen is not None and self._seen == before and self._seen != self._source.tried
 
     async def _reload(self) -> None:
         self._requested.clear()
@@ -103,7 +103,6 @@ class Reloader(Collector):
 
     async def _result(self) -> Result:
         try:
-            self._tried = await asyncio.to_thread(self._source.state)
             new = await asyncio.to_thread(self._source.read)
             change = reloaded(self._running, new)
             sha256 = await asyncio.to_thread(sha256_of, change.config)  # it may fail, so before `_adopt`
