@@ -21,7 +21,7 @@ from tests.e2e.test_versions_offered import offered
 from tests.full_only import IS_FULL
 from tests.kit.admin import ANY, AUTHORIZER, DENY, grant, internal, own_login, right, take_back
 from tests.kit.client import connect, plain, produced
-from tests.proxy.running import EVERY_SECOND, events, file_for, page, until_page
+from tests.proxy.running import EVERY_SECOND, TWO, events, file_for, page, pids, until_page
 from tests.proxy.test_cluster import ADDRESS, HOUR_MS, learning, sasl_of, upstream_of
 from tests.proxy.world import until
 from tsproxy.clock import Clock
@@ -127,6 +127,21 @@ async def test_rights_that_change_while_it_runs_lose_no_record(kafka, topic):
         await all_acknowledged(kafka, proxy, f"hidden-{topic}"[:200], topic)
     (refused,) = [line for line in proxy.decisions() if line.get("reason") == "unknown_topic_id"][:1]
     assert refused["topic"].startswith("id:")
+
+
+async def test_workers_that_replace_others_serve_without_the_right_that_the_first_ones_needed(kafka, topic):
+    """As their neighbours do, from which it was taken while they ran."""
+    own = right(AclOperation.DESCRIBE_CONFIGS, ANY)
+    await kafka.create_topic(topic)
+    await grant(kafka, right(AclOperation.DESCRIBE, ANY), own)
+    async with RunningProxy(kafka.bootstrap_servers, arguments=TWO, settings=OWN_LOGIN) as proxy:
+        await take_back(kafka, own)
+        killed = {*pids(proxy).values()}
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        await until(lambda: not killed & {*pids(proxy).values()})
+        await all_acknowledged(kafka, proxy, topic)
+        await until_page(proxy, "/readyz?verbose", 200, f"limits of topics cannot be read: 1 ({topic})")
 
 
 async def offers(proxy, newest):

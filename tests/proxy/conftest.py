@@ -24,7 +24,7 @@ async def channels():
 
 @pytest.fixture
 def member(channels):
-    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock())
+    member = Member(1, None, Clock(), lambda _: None, asyncio.Lock(), lambda: None)
     member._channel = channels[0]
     return member
 

@@ -2,14 +2,22 @@
 
 import asyncio
 import contextlib
+import pickle
 import shutil
 import ssl
 import threading
 from dataclasses import replace
 from datetime import timedelta
+from types import MappingProxyType
 
 import pytest
 import structlog
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from tests.kit.client import connect
 from tests.kit.clocks import MovedClock
@@ -17,7 +25,7 @@ from tests.kit.tasks import beside
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.measured import rendered
-from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of
+from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, front_of, is_let_in
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
@@ -63,10 +71,10 @@ def files(certificates, tmp_path):
     return Files(tmp_path, certificates)
 
 
-def certificates_of(config, world=None, clock=None):
+def certificates_of(config, world=None, clock=None, copies=MappingProxyType({})):
     """The certificates of this configuration, or of a listener's section."""
     config = config_of([f"{HOST}:9092"], config) if isinstance(config, str) else config
-    return Certificates(config, (world or World()).metrics, clock or Clock())
+    return Certificates(config, (world or World()).metrics.registry, clock or Clock(), copies)
 
 
 @contextlib.asynccontextmanager
@@ -127,6 +135,43 @@ async def test_changed_files_of_every_section_are_used(certificates, files):
         before = [each.current() for each in sections]
         files.put(certificates.issue("second"))
         await until(lambda: not {*before} & {each.current() for each in sections})
+
+
+async def test_copies_show_what_the_files_showed_until_the_files_are_back(certificates, files, tmp_path):
+    """A worker that replaces another one gets them. Also the passphrase of a key is in a file."""
+    key = load_pem_private_key(files.key.read_bytes(), None)
+    encrypted = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"pw"))
+    files.key.write_bytes(encrypted)
+    password, crl = tmp_path / "password", tmp_path / "crl.pem"
+    password.write_text("pw\n")
+    crl.write_bytes(certificates.revocations(revoked := certificates.issue("revoked")))
+    more = f"key_password_file: '{password}', client_crl: '{crl}'"
+    config = everywhere(files, files.listener(mutual=True).replace(" } }", f", {more} }} }}"))
+    upstream = replace(config.upstream.tls, key_password=config.admin.tls.key_password)
+    config = replace(config, upstream=replace(config.upstream, tls=upstream))
+    before = certificates_of(config)
+    kept = pickle.dumps(before.copies())
+    for file in (files.certificate, files.key, files.ca, password, crl):
+        file.unlink()
+
+    replacement = certificates_of(config, copies=pickle.loads(kept))
+    sections, old = [(each.listeners["default"], each.admin, each.upstream) for each in (replacement, before)]
+    assert [each.ends for each in sections] == [each.ends for each in old]
+    identities = (certificates.issue("client"), revoked)
+    clients = [client_context(certificates.certificate, each) for each in identities]
+    async with (
+        echoing_broker() as broker,
+        front_of(config_of([broker], files.listener()), World(), tls=sections[0].current) as front,
+        beside(replacement.watch()),
+    ):
+        await until(lambda: all(each.problem for each in sections))
+        assert await shown_by(front.address, clients[0]) == "first"
+        assert [await is_let_in(front.address, client) for client in clients] == [True, False]
+        files.put(certificates.issue("second"))
+        files.trust(certificates)
+        crl.write_bytes(certificates.revocations())
+        await until(lambda: not any(each.problem for each in sections))
+        assert await shown_by(front.address, clients[1]) == "second"
 
 
 def test_a_reload_with_unusable_files_names_all_of_them_and_changes_nothing(certificates, files, tmp_path):

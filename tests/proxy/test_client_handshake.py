@@ -45,7 +45,7 @@ def tls_front(broker, identity, world, *, more="", brokers="", ca=None):
     tls = f"certificate: '{identity.certificate}', key: '{identity.key}'{authority}{more}"
     listener = f"{{ bind: '127.0.0.1:0', advertised_host: kafka.test, tls: {{ {tls} }}{brokers} }}"
     config = config_of([broker], listener)
-    context = Sources.of_server("listeners.default", config.listeners[0].tls).make()
+    context = Sources("listeners.default.tls", config.listeners[0].tls).make()
     return front_of(config, world, tls=lambda: context)
 
 

@@ -1,7 +1,6 @@
 """Clients whose certificate was revoked are turned away, from the moment that the list says so."""
 
 import asyncio
-import ssl
 from datetime import timedelta
 
 import pytest
@@ -11,7 +10,7 @@ from cryptography import x509
 from tests.kit.client import connect
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import ask, config_of, echoing_broker, front_of
+from tests.proxy.proxy_listeners import config_of, echoing_broker, front_of, is_let_in
 from tests.proxy.running import HOST
 from tests.proxy.test_certificates import certificates_of, impatient, watched_front  # noqa: F401  # a fixture
 from tests.proxy.world import World, until
@@ -44,13 +43,6 @@ def listener(certificates, crl, bind=f"{HOST}:0"):
 def client(certificates, name):
     identity = certificates.issue(name)
     return identity, client_context(certificates.certificate, identity)
-
-
-async def is_let_in(address, context):
-    try:
-        return await ask(address, context) == answer(5)
-    except (ssl.SSLError, ConnectionError):  # TLS 1.3 clients learn of it at their first read
-        return False
 
 
 @on_both_loops

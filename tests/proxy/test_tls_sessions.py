@@ -141,7 +141,7 @@ async def test_a_client_that_has_closed_leaves_no_session_with_its_certificates_
 ):
     """20,480 sessions of TLS 1.2, each with up to 100 KiB of certificates, took 3.5 GiB for each listener."""
     world, used = World(), config(certificates, admin=admin)
-    watched = Certificates(used, world.metrics, Clock())
+    watched = Certificates(used, world.metrics.registry, Clock())
     own = watched.admin if admin else watched.listeners["default"]
     if version is TlsVersion.V1_2:
         assert left_behind(own.current(), client(certificates, version)) == 3, "before the trial"
@@ -163,7 +163,7 @@ async def test_a_python_that_does_not_let_it_is_told_until_tls_1_2_is_no_longer_
     certificates, hides, min_version, is_told
 ):
     world = World()
-    watched = Certificates(config(certificates, min_version), world.metrics, Clock())
+    watched = Certificates(config(certificates, min_version), world.metrics.registry, Clock())
     with structlog.testing.capture_logs() as logs:
         await watched.keep_no_sessions()
     assert [line["error"] for line in logs if line["event"] == "tls_sessions_stored"] == ["planted"] * is_told
@@ -179,7 +179,7 @@ async def test_without_tls_toward_clients_no_process_is_started(monkeypatch):
     used = config_of(
         "upstream: { bootstrap_servers: ['k:9092'], tls: {} }\nlisteners: [{ bind: 'h:9192' }]\n"
     )
-    await Certificates(used, World().metrics, Clock()).keep_no_sessions()
+    await Certificates(used, World().metrics.registry, Clock()).keep_no_sessions()
 
 
 @pytest.mark.parametrize(("min_version", "status"), [("1.2", 2), ("1.3", 0)])

@@ -1,7 +1,9 @@
 """Several workers behind one set of ports: together they are one proxy, and each may fail alone."""
 
 import asyncio
+import json
 import os
+import shutil
 import signal
 from collections import Counter
 from contextlib import contextmanager, suppress
@@ -16,10 +18,13 @@ from structlog.testing import capture_logs
 from tests.full_only import variations
 from tests.kit.client import connections
 from tests.kit.tasks import beside
+from tests.kit.topics import records_of
 from tests.planted import traces
 from tests.processes import is_alive
 from tests.proxy.loops import LOOPS, LoopName
 from tests.proxy.running import (
+    EVERY_SECOND,
+    HOST,
     TWO,
     events,
     file_for,
@@ -36,6 +41,7 @@ from tsproxy.clock import Clock
 from tsproxy.proxy.admin.report import NOTHING, Report
 from tsproxy.proxy.metrics.totals import families_now, rows
 from tsproxy.proxy.workers.worker import _obey
+from tsproxy.testing.client_options import client_context
 from tsproxy.testing.proxy import RunningProxy
 
 
@@ -123,6 +129,62 @@ async def test_counters_do_not_go_back_when_a_worker_is_restarted(kafka_440, top
 
         assert (await series(proxy))[accepted] == 10
         assert (await series(proxy))['tsproxy_brokers{listener="default"}'] == 1
+
+
+def addresses_of(lines):
+    return {address for line in lines for address in line.get("addresses", ())}
+
+
+async def test_workers_that_replace_all_others_serve_as_they_did(kafka_440, topic, certificates, tmp_path):
+    """When all are killed, the decision folder, its salt and the certificate are gone."""
+    for name in (topic, f"{topic}-log"):
+        await kafka_440.create_topic(name)
+    identity, cert, folder = certificates.issue("worker"), tmp_path / "cert.pem", tmp_path / "decisions"
+    shutil.copy(identity.certificate, cert)
+    tls = f"{{ certificate: {cert}, key: {identity.key} }}"
+    file = file_for(kafka_440, tmp_path, f"{{ bind: '{HOST}:0', advertised_host: localhost, tls: {tls} }}")
+    settings = {"decisions.privacy.addresses": "hash", "decisions.topic.name": f"{topic}-log"}
+    trusting = {"security_protocol": "SSL", "ssl_context": client_context(certificates.certificate)}
+
+    async def write_on_ten_connections():
+        for _ in range(10):  # that one worker gets all is 1 in 2 ** 9
+            async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, **trusting) as producer:
+                await producer.send_and_wait(topic, b"x")
+
+    async def says_nothing():
+        return await page(proxy.admin_address, "/readyz?verbose") == (200, "ready\n")
+
+    settings |= EVERY_SECOND
+    async with RunningProxy(config=file, arguments=TWO, decisions=folder, settings=settings) as proxy:
+        await write_on_ten_connections()
+        await until(lambda: addresses_of(proxy.decisions()))
+        killed, before = {*pids(proxy).values()}, addresses_of(proxy.decisions())
+        folder.rename(tmp_path / "moved")
+        folder.write_text("")
+        cert.write_text("")
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        await until(lambda: not killed & {*pids(proxy).values()})
+        for warning in (
+            "worker 1: the decision log cannot be written",
+            "worker 2: the decision log cannot be sent",
+            "the files of listeners.default.tls cannot be used, and the old ones are in force",
+        ):
+            await until_page(proxy, "/readyz?verbose", 200, warning)
+        await write_on_ten_connections()
+
+        folder.unlink()
+        shutil.copy(identity.certificate, cert)
+        await until(says_nothing)
+        assert pids(proxy).keys() == {1, 2}
+        await until_page(proxy, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
+    assert events(proxy).count("worker_ended") == 2
+    assert sum(boots_of(proxy, topic).values()) == 10
+    sent = [json.loads(record.value) for record in await records_of(kafka_440, f"{topic}-log")]
+    boots = {line["boot"] for line in proxy.decisions()}
+    assert len(boots) == 2
+    assert [line for line in proxy.decisions() if line not in sent] == []
+    assert addresses_of(line for line in sent if line["boot"] in boots) == before
 
 
 @contextmanager

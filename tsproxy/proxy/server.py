@@ -59,7 +59,7 @@ from tsproxy.proxy.parts import Commit, Part
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.waivers import Waivers
-from tsproxy.proxy.startup import in_force, not_writable, recorder_of
+from tsproxy.proxy.startup import Kept, in_force, not_writable, recorder_of
 from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.session.fresh_limits import FreshLimits
 from tsproxy.wire.k18_api_versions import Versions
@@ -78,9 +78,9 @@ Announce = Callable[[str, Mapping[str, Any]], None]
 class Proxy:
     """All parts of one process. The constructor reserves the ports (ListenError).
 
-    With `needs_all_ports`, the process ends if a port of the first known brokers cannot be bound, since it
-    could then serve no client. Without it, the process retries such a port, as it does for brokers that are
-    found later. A worker that replaces another worker runs without it.
+    The process ends if a port of the first known brokers cannot be bound, since it could then serve no
+    client, and if it may not read limits. With `kept` it replaces another one, and serves as its neighbours
+    do: it retries such a port, as it does for brokers that are found later.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Proxy:
         clock: Clock,
         announce: Announce,
         *,
-        needs_all_ports: bool = True,
+        kept: Kept | None = None,
     ) -> None:
         self._announce = announce
         self._clock = clock
@@ -98,7 +98,7 @@ class Proxy:
         self._is_closing = asyncio.Event()
         self._is_draining = False
         self._is_open = False
-        self._needs_all_ports = needs_all_ports
+        self._kept = kept
         self._members: tuple[str | None, tuple[int, ...]] | None = None
         self.metrics = Metrics(lambda topic: self._cluster.knows_topic(topic))
         self._brokers = catalogue.BROKERS.gauge(self.metrics.registry)
@@ -106,11 +106,13 @@ class Proxy:
         self._topics_unreadable = catalogue.TOPICS_UNREADABLE.gauge(self.metrics.registry)
         self._stopping: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.metrics.rules.know(config.policy)
-        self._certificates = certificates = Certificates(config, self.metrics, clock)
+        self._certificates = certificates = Certificates(
+            config, self.metrics.registry, clock, kept.certificates if kept else {}
+        )
         self._custom_rules = CustomRuleWatch()
         tls = certificates.upstream.current if certificates.upstream else None
         self._recorder = recorder_of(
-            config, tls, self.metrics, clock, self._drain_totals, lambda: self._sanity.time_for_ages()
+            config, tls, self.metrics, clock, self._drain_totals, lambda: self._sanity.time_for_ages(), kept
         )
         self._dead_letters = DeadLetters(
             config, tls, self._recorder.privacy, clock, lambda: self._cluster.has_authorizer
@@ -125,6 +127,7 @@ class Proxy:
             listeners=config.listeners,
             fresh_limits=self._fresh_limits,
             asks_authorizer=config.needs_proofs,
+            needs_permission=kept is None,
         )
         self._offers = BrokerVersions(config.upstream, tls, self._offer)
         self._limits = ProcessLimits(
@@ -343,7 +346,8 @@ class Proxy:
                     "version": __version__,
                     "python": platform.python_version(),
                     **in_force(config),
-                }
+                },
+                is_replacement=self._kept is not None,
             )
         except OSError as error:
             raise not_writable(config.decisions, error) from None
@@ -405,7 +409,7 @@ class Proxy:
     def _let_clients_in(self) -> None:
         try:
             for listener in self._listeners:
-                if self._needs_all_ports:
+                if self._kept is None:
                     listener.check_ports()
                 listener.open()
         except ListenError as error:

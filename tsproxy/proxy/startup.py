@@ -3,7 +3,8 @@
 import ctypes
 import secrets
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from tsproxy.clock import Clock
@@ -15,6 +16,7 @@ from tsproxy.proxy.decision_log.recorder import DecisionRecorder
 from tsproxy.proxy.decision_log.salt import salt_of
 from tsproxy.proxy.decision_log.topic import DecisionTopic
 from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.reload.certificates import Copy
 from tsproxy.tls.contexts import CurrentTls
 
 _M_TRIM_THRESHOLD: Final = -1  # malloc.h of glibc
@@ -43,6 +45,16 @@ class StartError(Exception):
     """The proxy cannot run with this configuration. The text says why and what to do."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The part of the supervisor's orders for a process that replaces another one. So it serves as its
+    neighbours do, even if the decision folder or the files of a certificate are unusable now. A first process
+    reads them, and is refused then."""
+
+    salt: bytes = field(repr=False)
+    certificates: Mapping[str, Copy]
+
+
 def in_force(config: Config) -> dict[str, object]:
     """The facts about a configuration for the decision log."""
     return {
@@ -65,21 +77,27 @@ def recorder_of(
     clock: Clock,
     drain: Callable[[], Iterable[Totals]],
     time_for_ages: Callable[[], int | None],
+    kept: Kept | None = None,
 ) -> DecisionRecorder:
     """The decision log of this boot. The proxy has the name of its machine. The boot has a new name.
     `time_for_ages` is the time by which files are too old (`FileRotation`)."""
     proxy, boot, now_ms = socket.gethostname(), f"{clock.now_ms():x}{secrets.token_hex(4)}", clock.now_ms()
     files = DecisionFiles(config.decisions, proxy, boot, clock, time_for_ages)
     decisions = config.decisions
-    try:
-        privacy = Privacy(decisions.addresses, decisions.principals, salt_of(decisions))
-    except OSError as error:
-        raise not_writable(decisions, error) from None
+    privacy = Privacy(decisions.addresses, decisions.principals, kept.salt if kept else salt_in(decisions))
     decision_log = DecisionLog(proxy, boot, now_ms, interval_ms=decisions.interval_ms, privacy=privacy)
     topic = None
     if decisions.topic is not None:
         topic = DecisionTopic(decisions.topic, config.upstream, tls, decisions.directory, files.name)
     return DecisionRecorder(decision_log, files, metrics, clock, drain, topic)
+
+
+def salt_in(decisions: Decisions) -> bytes:
+    """The salt in force. Raises StartError."""
+    try:
+        return salt_of(decisions)
+    except OSError as error:
+        raise not_writable(decisions, error) from None
 
 
 def not_writable(decisions: Decisions, error: OSError) -> StartError:

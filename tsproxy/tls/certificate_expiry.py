@@ -36,7 +36,9 @@ class End:
     begins_s: float
 
 
-def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
+def ends_of(
+    files: Mapping[str, Path], content_of: Callable[[Path], bytes] = Path.read_bytes
+) -> Iterator[End]:
     """The expiry of each file. A chain expires with the first of its certificates that expires. A file of
     revocation lists expires with the first of its lists, since clients of that authority are then rejected.
     A list of authorities expires with its last certificate."""
@@ -46,7 +48,7 @@ def ends_of(files: Mapping[str, Path]) -> Iterator[End]:
         choose: Callable[..., Signed] = max if setting.endswith("ca") else min
         read = read_crls if setting.endswith(CRL) else read_pem
         try:
-            signed = read(file.read_bytes())
+            signed = read(content_of(file))
         except (OSError, DecodeError):  # OpenSSL has accepted the file: no reason to reject it
             continue
         if signed:

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import structlog
 
 from tests.kit.clocks import HandClock
@@ -116,15 +118,18 @@ async def test_a_limit_on_the_size_of_a_file_is_met_by_a_new_file(tmp_path):
     assert len(names(tmp_path)) == 4
 
 
-async def test_a_folder_that_cannot_be_made_again_is_waited_for(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_replacement", [False, True])
+async def test_a_folder_that_cannot_be_made_again_is_waited_for(tmp_path, monkeypatch, is_replacement):
+    """Also by a process that replaces another one, and finds it like this."""
     monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     folder = tmp_path / "decisions"
     files = files_in(folder)
-    files.start()
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
+    if not is_replacement:
+        files.start()
+        shutil.rmtree(folder)
     folder.write_text("in the way")
+    if is_replacement:
+        files.start(is_replacement=True)
     files.put([{"n": 1}])
     await until(files.problem)
     assert any(why in files.problem() for why in ("File exists", "Not a directory"))

@@ -99,7 +99,8 @@ class Cluster:
     """Publishes facts about the cluster. `on_facts` is called with each new `ClusterFacts`; the first one has
     at least one broker.
 
-    With `reads_limits` False it reads no limits of topics.
+    With `reads_limits` False it reads no limits of topics. With `needs_permission` False it goes on if it may
+    not read them.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class Cluster:
         listeners: Sequence[Listener] = (),
         fresh_limits: FreshLimits | None = None,
         asks_authorizer: bool = False,
+        needs_permission: bool = True,
     ) -> None:
         self._began_ms = 0
         self._brokers_are_requested = False
@@ -130,7 +132,7 @@ class Cluster:
         self._links = BrokerLinks(lambda: self._upstream, tls, self._publish_limits, self.request_brokers)
         if asks_authorizer:
             self._links.ask_authorizer()
-        self._may_read_limits = not reads_limits
+        self._may_read_limits = not (reads_limits and needs_permission)
         self._on_facts = on_facts
         self._reachability = Reachability(clock)
         self._retry = RetryWait(FIRST_RETRY_MS)

@@ -48,7 +48,8 @@ PATIENCE_MS: Final = 10_000
 
 
 class DecisionFiles:
-    """Writes lines to files. It begins with `start`, which raises OSError if the directory is not writable.
+    """Writes lines to files. It begins with `start`, which raises OSError if the directory is not writable,
+    unless the process is a replacement.
 
     The event loop reads the counts; only one side writes each of them.
     """
@@ -118,8 +119,9 @@ class DecisionFiles:
         """The part of the files' names that identifies this boot."""
         return self._rotation.name
 
-    def start(self) -> None:
-        self._rotation.open()
+    def start(self, *, is_replacement: bool = False) -> None:
+        if not is_replacement:
+            self._rotation.open()  # otherwise the thread does it for the first line, as often as it takes
         self._thread.start()
 
     def apply(self, config: Config) -> None:

@@ -64,11 +64,12 @@ class DecisionRecorder:
         """The outcomes for the next turns."""
         self._waiting_bytes = 0
 
-    def start(self, facts: Mapping[str, object]) -> None:
-        """Open the first file. Raises OSError if the directory is not writable."""
-        self._files.start()
+    def start(self, facts: Mapping[str, object], *, is_replacement: bool = False) -> None:
+        """Open the first file. Raises OSError if the directory is not writable. A replacement tries it again
+        beside its work."""
+        self._files.start(is_replacement=is_replacement)
         if self._topic is not None:
-            self._topic.start()
+            self._topic.start(is_replacement=is_replacement)
         self.record_lifecycle(LifecycleKind.START, facts)
 
     def apply(self, config: Config) -> None:

@@ -69,11 +69,16 @@ class DecisionTopic:
         """A reload. The next connection uses the new user, token and addresses."""
         self._upstream = config.upstream
 
-    def start(self) -> None:
-        """Begin to send. Raises OSError if the position cannot be stored in the folder."""
-        self._unsent = [Unsent.begin(self._directory, self._name), *Unsent.left_behind(self._directory)]
+    def start(self, *, is_replacement: bool = False) -> None:
+        """Begin to send. Raises OSError if the position cannot be stored in the folder. A replacement tries
+        it again before each connection."""
+        if not is_replacement:
+            self._begin()
         sending = keep_conversing(self._connect_and_send, self._failed, self._ending)
         self._task = asyncio.get_running_loop().create_task(sending)
+
+    def _begin(self) -> None:
+        self._unsent = [Unsent.begin(self._directory, self._name), *Unsent.left_behind(self._directory)]
 
     async def stop(self, patience_s: float) -> bool:
         """Send the rest, after the files are closed. False if the next start has to send lines."""
@@ -97,6 +102,8 @@ class DecisionTopic:
         return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble.text}"]
 
     async def _connect_and_send(self) -> None:
+        if not self._unsent:
+            await self._beside(self._begin)
         async with connected_producer(
             self._upstream,
             self._tls,

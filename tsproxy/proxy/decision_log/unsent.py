@@ -62,9 +62,7 @@ class Unsent:
         path = directory / f"{_PREFIX}{name}"
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640)
         lock(descriptor)
-        unsent = cls(directory, name, descriptor, Position())
-        unsent.sent(Position())
-        return unsent
+        return cls(directory, name, descriptor, Position())
 
     @classmethod
     def left_behind(cls, directory: Path) -> Iterator[Self]:

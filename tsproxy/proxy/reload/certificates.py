@@ -9,17 +9,23 @@ This module also reports how long certificates last, as a metric and with an ear
 """
 
 import asyncio
+import os
 import ssl
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry
 
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import FileState, state_of
+from tsproxy.config.values import Secret, SecretError
 from tsproxy.log_events.catalogue import (
     CERTIFICATE_ENDS_SOON,
     CERTIFICATE_EXPIRED,
@@ -36,7 +42,6 @@ from tsproxy.proxy.metrics.catalogue import (
     CERTIFICATES_LAST_RELOAD_SUCCESSFUL,
     SESSIONS_STORED,
 )
-from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.parts import Commit
 from tsproxy.proxy.wait import next_tick
@@ -56,24 +61,48 @@ States = tuple[FileState, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """The contents of the files of a context, and their states then. A process that replaces another one
+    begins with it: the files on disk may be unusable now."""
+
+    states: States
+    contents: Mapping[Path, bytes] = field(repr=False)
+    password: Secret | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sources:
-    """The parts of a context: the section of the configuration, its files by setting, and the function that
-    makes the context."""
+    """The parts of a context: a section of the configuration, and its name."""
 
     section: str
-    files: Mapping[str, Path]
-    make: Callable[[], ssl.SSLContext]
+    tls: ServerTls | UpstreamTls
 
-    @classmethod
-    def of_server(cls, section: str, tls: ServerTls) -> "Sources":
-        return cls(f"{section}.tls", files_of(tls, f"{section}.tls"), partial(server_context, tls))
-
-    @classmethod
-    def of_upstream(cls, tls: UpstreamTls) -> "Sources":
-        return cls("upstream.tls", files_of(tls, "upstream.tls"), partial(upstream_context, tls))
+    @property
+    def files(self) -> Mapping[str, Path]:
+        return files_of(self.tls, self.section)
 
     def states(self) -> States:
         return tuple(map(state_of, self.files.values()))
+
+    def make(self) -> ssl.SSLContext:
+        return upstream_context(self.tls) if isinstance(self.tls, UpstreamTls) else server_context(self.tls)
+
+    def make_from(self, copy: Copy) -> ssl.SSLContext:
+        """The context of a copy. OpenSSL reads a key from a file only, so this is a file in memory."""
+        with ExitStack() as held:
+            paths: dict[str, Any] = {}
+            for setting, file in self.files.items():
+                memory = held.enter_context(open(os.memfd_create(setting), "wb", buffering=0))
+                memory.write(copy.contents[file])
+                paths[setting.rpartition(".")[2]] = Path(f"/proc/self/fd/{memory.fileno()}")
+            return Sources(self.section, replace(self.tls, **paths, key_password=copy.password)).make()
+
+    def copied(self) -> Copy:
+        """A copy of the files as they are now. If they change meanwhile, the next check sees other states."""
+        states, password = self.states(), self.tls.key_password
+        with suppress(SecretError):
+            password = password and Secret(password.reveal())
+        return Copy(states, {file: _content(file) for file in self.files.values()}, password)
 
 
 @dataclass(slots=True)
@@ -86,16 +115,14 @@ class Unusable:
 
 
 class Credentials:
-    """One context and its files. Raises ConfigError for unusable files."""
+    """One context and its files, or a `copy` of them. Raises ConfigError for unusable files."""
 
-    def __init__(self, sources: Sources) -> None:
-        self._seen = self._tried = sources.states()
-        self._sources = sources
-        self._context = sources.make()
+    def __init__(self, sources: Sources, copy: Copy | None = None) -> None:
         self._keeps_no_sessions = False
-        self.ends = tuple(ends_of(sources.files))
-        self.problem: Unusable | None = None
-        """The reason why the files on disk are not in use; None if they are."""
+        if copy is None:
+            self.prepare(sources)()
+        else:
+            self._use(sources, copy, sources.make_from(copy))
 
     @property
     def section(self) -> str:
@@ -112,18 +139,17 @@ class Credentials:
     def prepare(self, sources: Sources) -> Commit:
         """Make a new context, perhaps from other files. Raises ConfigError. The old one stays until the
         commit."""
-        states = sources.states()
-        context, ends = sources.make(), tuple(ends_of(sources.files))
+        return partial(self._use, sources, sources.copied(), sources.make())
 
-        def commit() -> None:
-            self._context, self.ends = context, ends
-            if self._keeps_no_sessions:
-                keep_no_sessions(context)
-            self._seen = self._tried = states
-            self._sources = sources
-            self.problem = None
-
-        return commit
+    def _use(self, sources: Sources, copy: Copy, context: ssl.SSLContext) -> None:
+        self._context, self.copy = context, copy
+        self.ends = tuple(ends_of(sources.files, copy.contents.__getitem__))
+        if self._keeps_no_sessions:
+            keep_no_sessions(context)
+        self._seen = self._tried = copy.states
+        self._sources = sources
+        self.problem: Unusable | None = None
+        """The reason why the files on disk are not in use; None if they are."""
 
     async def use_changed(self) -> bool:
         """Use files that have changed and then stayed the same for one check. Returns whether new files are
@@ -155,42 +181,46 @@ class Credentials:
 class Certificates:
     """All credentials of one configuration. Raises ConfigError."""
 
-    def __init__(self, config: Config, metrics: Metrics, clock: Clock) -> None:
+    def __init__(
+        self,
+        config: Config,
+        registry: CollectorRegistry,
+        clock: Clock,
+        copies: Mapping[str, Copy] = MappingProxyType({}),
+    ) -> None:
         self._clock = clock
-        self._expiry = CERTIFICATE_EXPIRY.gauge(metrics.registry)
-        self._sessions_stored = SESSIONS_STORED.gauge(metrics.registry)
+        self._expiry = CERTIFICATE_EXPIRY.gauge(registry)
+        self._sessions_stored = SESSIONS_STORED.gauge(registry)
         self._stores_sessions = False
-        self._reloaded = CERTIFICATES_LAST_RELOAD_SUCCESSFUL.gauge(metrics.registry)
+        self._reloaded = CERTIFICATES_LAST_RELOAD_SUCCESSFUL.gauge(registry)
         self._warned_s: dict[End, float] = {}
-        tls = config.upstream.tls
-        self.upstream = Credentials(Sources.of_upstream(tls)) if tls else None
+        self._all = {
+            section: Credentials(sources, copies.get(section)) for section, sources in _sources_of(config)
+        }
+        self.upstream = self._all.get("upstream.tls")
         self.listeners = {
-            listener.name: Credentials(Sources.of_server(f"listeners.{listener.name}", listener.tls))
+            listener.name: self._all[f"listeners.{listener.name}.tls"]
             for listener in config.listeners
             if listener.tls
         }
-        self.admin = credentials_of_admin(config)
+        self.admin = self._all.get("admin.tls")
+
+    def copies(self) -> dict[str, Copy]:
+        """Copies of the files in use, by section, for the constructor of another process."""
+        return {section: credentials.copy for section, credentials in self._all.items()}
 
     def prepare(self, config: Config) -> Commit:
         """A reload: read all files that the new configuration names. Raises ConfigError with all problems.
 
         A restart is needed to switch TLS on or off for a listener, the upstream or the admin port.
         """
-        tls = {listener.name: listener.tls for listener in config.listeners}
-        steps = [
-            partial(credentials.prepare, Sources.of_server(f"listeners.{name}", its))
-            for name, credentials in self.listeners.items()
-            if (its := tls[name]) is not None
-        ]
-        if self.upstream is not None and config.upstream.tls is not None:
-            steps.append(partial(self.upstream.prepare, Sources.of_upstream(config.upstream.tls)))
-        if self.admin is not None and (sources := sources_of_admin(config)) is not None:
-            steps.append(partial(self.admin.prepare, sources))
         commits: list[Commit] = []
         problems: list[Problem] = []
-        for prepare in steps:
+        for section, sources in _sources_of(config):
+            if section not in self._all:
+                continue
             try:
-                commits.append(prepare())
+                commits.append(self._all[section].prepare(sources))
             except ConfigError as error:
                 problems += error.problems
         if problems:
@@ -203,23 +233,31 @@ class Certificates:
         return commit
 
     async def keep_no_sessions(self) -> None:
-        """Turn off OpenSSL's store of sessions. A process tries it first, beside the start."""
-        self._stores_sessions = not await keep_no_sessions_of(self._servers())
+        """Turn off OpenSSL's store of sessions. A process tries it first, beside the start. If it cannot be
+        turned off, the log has the reason."""
+        servers = self._servers()
+        why = await asyncio.to_thread(why_not) if servers else None
+        if why is None:
+            for credentials in servers:
+                credentials.keep_no_sessions()
+        elif any(map(_speaks_tls_1_2, servers)):
+            TLS_SESSIONS_STORED(error=why, advice=STORED_ADVICE)
+        self._stores_sessions = why is not None
 
     async def watch(self) -> None:
         while True:
             self.log_ends()
             await next_tick(POLL_INTERVAL_S)
-            for credentials in self._all():
+            for credentials in self._all.values():
                 await use_changed_files(credentials, self._clock)
 
     def log_ends(self) -> None:
         """Set the metric of each certificate's remaining time, and warn once a day when it is due."""
         now_s = self._clock.now_ms() / 1000
-        for credentials in self._all():
+        for credentials in self._all.values():
             self._reloaded.labels(credentials.section).set(credentials.problem is None)
         self._sessions_stored.set(self._stores_sessions and any(map(_speaks_tls_1_2, self._servers())))
-        ends = [end for credentials in self._all() for end in credentials.ends]
+        ends = [end for credentials in self._all.values() for end in credentials.ends]
         self._expiry.clear()
         self._warned_s = {end: self._warned_s[end] for end in ends if end in self._warned_s}
         for end in ends:
@@ -239,41 +277,28 @@ class Certificates:
                 has_ended = REVOCATIONS_EXPIRED if is_list else CERTIFICATE_EXPIRED
                 has_ended(**facts, hours_ago=int(-left_s // 3600))
 
-    def _servers(self) -> Iterator[Credentials]:
-        yield from self.listeners.values()
-        if self.admin is not None:
-            yield self.admin
-
-    def _all(self) -> Iterator[Credentials]:
-        yield from self._servers()
-        if self.upstream is not None:
-            yield self.upstream
-
-
-async def keep_no_sessions_of(servers: Iterable[Credentials]) -> bool:
-    """Whether OpenSSL's store of sessions is off for all of these now. If not, the log has the reason."""
-    servers = [*servers]
-    why = await asyncio.to_thread(why_not) if servers else None
-    if why is None:
-        for credentials in servers:
-            credentials.keep_no_sessions()
-    elif any(map(_speaks_tls_1_2, servers)):
-        TLS_SESSIONS_STORED(error=why, advice=STORED_ADVICE)
-    return why is None
+    def _servers(self) -> list[Credentials]:
+        return [credentials for credentials in self._all.values() if credentials is not self.upstream]
 
 
 def _speaks_tls_1_2(server: Credentials) -> bool:
     return server.current().minimum_version is not ssl.TLSVersion.TLSv1_3
 
 
-def credentials_of_admin(config: Config) -> Credentials | None:
-    """The credentials of the admin port; None if it has no TLS. Raises ConfigError."""
-    sources = sources_of_admin(config)
-    return Credentials(sources) if sources else None
+def _sources_of(config: Config) -> Iterator[tuple[str, Sources]]:
+    """The name of each section with TLS, and its files."""
+    listeners = [(f"listeners.{listener.name}.tls", listener.tls) for listener in config.listeners]
+    for section, tls in (*listeners, ("upstream.tls", config.upstream.tls), ("admin.tls", config.admin.tls)):
+        if tls is not None:
+            yield section, Sources(section, tls)
 
 
-def sources_of_admin(config: Config) -> Sources | None:
-    return Sources.of_server("admin", config.admin.tls) if config.admin.tls else None
+def _content(file: Path) -> bytes:
+    """Empty if the file cannot be read: the making of the context says so."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
 
 
 async def use_changed_files(credentials: Credentials, clock: Clock) -> None:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from tsproxy.config.settings import Config
+from tsproxy.proxy.startup import Kept
 
 VARIABLE: Final = "TSPROXY_WORKER_CHANNEL"
 MAX_LINE_BYTES: Final = 64 << 20
@@ -39,11 +40,11 @@ _LENGTH: Final = struct.Struct(">i")
 class Orders:
     """The settings with which a worker starts. The configuration comes from the supervisor, not from the
     file, since the file may have changed, and all workers run the same configuration.
-    `is_replacement`: an earlier process of this worker has already accepted clients."""
+    `kept` is for a process that replaces one which has accepted clients."""
 
     number: int
     config: Config
-    is_replacement: bool = False
+    kept: Kept | None = None
 
 
 def inherited_orders(environ: MutableMapping[str, str]) -> tuple[Orders, socket.socket] | None:

@@ -25,7 +25,7 @@ from tsproxy.log_events.catalogue import (
     WORKER_NOT_RELOADED,
 )
 from tsproxy.proxy.admin.report import NOTHING, Report, together
-from tsproxy.proxy.startup import StartError
+from tsproxy.proxy.startup import Kept, StartError
 from tsproxy.proxy.wait import RetryWait, wait_at_most
 from tsproxy.proxy.workers.channel import VARIABLE, Channel, Orders, as_text
 from tsproxy.proxy.workers.watch import Silence
@@ -48,6 +48,7 @@ means `drain`."""
 
 class Member:
     """Worker `number`. `on_started` is called with the facts of each of its processes that accepts clients.
+    `kept` returns what a replacement gets.
 
     No process starts while `changing` is held, so that the configuration of all workers can be replaced
     consistently.
@@ -60,6 +61,7 @@ class Member:
         clock: Clock,
         on_started: Callable[[Mapping[str, Any]], None],
         changing: asyncio.Lock,
+        kept: Callable[[], Kept],
     ) -> None:
         self.connections_aborted = 0
         self.number = number
@@ -71,6 +73,7 @@ class Member:
         self._clock = clock
         self._config = config
         self._failure: str | None = None
+        self._kept = kept
         self._latest = _not_ready("does not run yet")
         self._on_started = on_started
         self._order_ids = count(1)
@@ -236,7 +239,8 @@ class Member:
         finally:
             theirs.close()
         channel = await Channel.over(ours)
-        channel.send_orders(Orders(self.number, self._config, self._was_ever_started))
+        kept = self._kept() if self._was_ever_started else None
+        channel.send_orders(Orders(self.number, self._config, kept))
         return process, channel
 
     async def _live(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from prometheus_client import ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.metrics_core import Metric
 
 from tsproxy.clock import Clock
@@ -30,15 +30,10 @@ from tsproxy.proxy.metrics.stopwatch import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import Complaints, frames_of
 from tsproxy.proxy.ports import ListenError
-from tsproxy.proxy.reload.certificates import (
-    credentials_of_admin,
-    keep_no_sessions_of,
-    sources_of_admin,
-    use_changed_files,
-)
+from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
-from tsproxy.proxy.startup import StartError
+from tsproxy.proxy.startup import Kept, StartError, salt_in
 from tsproxy.proxy.wait import cancelled
 from tsproxy.proxy.workers.addresses import reserved
 from tsproxy.proxy.workers.member import Member
@@ -75,10 +70,10 @@ class Supervisor:
         clock: Clock,
         show: Show,
     ) -> None:
-        self._credentials = credentials = credentials_of_admin(config)
-        self._admin = AdminHttp(
-            pages(self), lambda: self.config.admin, credentials.current if credentials else None
-        )
+        self._certificates = certificates = Certificates(config, CollectorRegistry(), clock)
+        """Also those of the workers, whose replacements begin with copies."""
+        tls = certificates.admin.current if certificates.admin else None
+        self._admin = AdminHttp(pages(self), lambda: self.config.admin, tls)
         self._admin_address: Address | None = None
         self._changing = changing = asyncio.Lock()
         self._clock = clock
@@ -90,9 +85,16 @@ class Supervisor:
         self._show = show
         self._started: set[int] = set()
         self._stopping = asyncio.Event()
-        for_workers = _without_admin_port(config)
+        for_workers, salt = _without_admin_port(config), salt_in(config.decisions)
         self._members = [
-            Member(number, for_workers, clock, partial(self._log_started, number), changing)
+            Member(
+                number,
+                for_workers,
+                clock,
+                partial(self._log_started, number),
+                changing,
+                lambda: Kept(salt, certificates.copies()),
+            )
             for number in range(1, config.workers + 1)
         ]
 
@@ -139,7 +141,8 @@ class Supervisor:
         lives = [loop.create_task(member.run()) for member in self._members]
         stopping, watching = loop.create_task(self._stopping.wait()), loop.create_task(self._watch())
         reloading = loop.create_task(self._reloader.run())
-        guarding = loop.create_task(keep_no_sessions_of([self._credentials] if self._credentials else []))
+        renewing = loop.create_task(self._certificates.watch())
+        guarding = loop.create_task(self._certificates.keep_no_sessions())
         beating = loop.create_task(self._manager.beat(lambda: not self.hanging()))
         try:
             await asyncio.wait([stopping, *lives], return_when=asyncio.FIRST_COMPLETED)
@@ -147,7 +150,7 @@ class Supervisor:
             self._stopping.set()
             await cancelled(reloading)
             failures = await self._stop(lives)
-            await cancelled(stopping, watching, beating, guarding)
+            await cancelled(stopping, watching, beating, renewing, guarding)
             self._admin.stop()
             PROXY_STOPPED(connections_aborted=sum(member.connections_aborted for member in self._members))
         if failures:
@@ -159,10 +162,7 @@ class Supervisor:
         listeners = tuple(replace(listener, bind=its.bind, brokers=its.brokers) for listener, its in real)
         config = replace(change.config, listeners=listeners)
         for_workers = _without_admin_port(config)
-        await asyncio.to_thread(check_files, config)  # perhaps no worker runs at this moment
-        commit, sources = None, sources_of_admin(config)
-        if self._credentials and sources:
-            commit = await asyncio.to_thread(self._credentials.prepare, sources)
+        use_certificates = await asyncio.to_thread(self._certificates.prepare, config)
         async with self._changing:
             answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
             # Most often all workers have the same problems, and each text is a whole line.
@@ -174,8 +174,7 @@ class Supervisor:
             for member in self._members:
                 member.commit(for_workers)
             self._config = config
-            if commit is not None:
-                commit()
+            use_certificates()
             set_level(config.log_level)
             # The orders are only sent so far. The reload is reported after all workers have applied it.
             await asyncio.gather(*(member.has_committed() for member in self._members))
@@ -192,13 +191,11 @@ class Supervisor:
         return [end for end in ends if end is not None]
 
     async def _watch(self) -> None:
-        """Keep the workers' reports and the admin port's certificate up to date, for ever. A killed worker
-        cannot report any more, so its last report must be a recent one. This also finds workers that hang."""
+        """Keep the workers' reports up to date, for ever. A killed worker cannot report any more, so its last
+        report must be a recent one. This also finds workers that hang."""
         while True:
             try:
                 await asyncio.gather(*(member.look_after() for member in self._members))
-                if self._credentials is not None:
-                    await use_changed_files(self._credentials, self._clock)
             except Exception as error:
                 # An error in our code must not end the checks of the workers.
                 WORKER_WATCH_CRASHED(error=type(error).__name__, frames=frames_of(error))

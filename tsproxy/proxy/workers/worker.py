@@ -44,7 +44,7 @@ async def serve_as_worker(orders: Orders, end: socket.socket) -> None:
         channel.send({"event": event, **facts})  # last, so that the supervisor's own line follows ours
 
     try:
-        proxy = Proxy(orders.config, Clock(), announce, needs_all_ports=not orders.is_replacement)
+        proxy = Proxy(orders.config, Clock(), announce, kept=orders.kept)
         await _run(proxy, channel)
     except (ConfigError, ListenError, PermissionDeniedError, StartError) as error:
         channel.send({"event": "failed", "text": str(error)})
