@@ -135,3 +135,23 @@ def test_the_clock_is_only_watched_unless_the_file_says_more():
     assert config_of(SMALLEST + PROBE).clock == ClockSettings(
         5_000, WhenBeyond.AUDIT, ClockProbe("time", 30_000)
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "patterns"),
+    [
+        ("shop", ["shop"]),
+        ("'shop,billing'", ["shop", "billing"]),
+        ("'shop, billing ,'", ["shop", "billing"]),
+        ("'/app-[0-9]{1,3}/'", ["/app-[0-9]{1,3}/"]),
+        ("'/a{1,2}/, /b/,c'", ["/a{1,2}/", "/b/", "c"]),
+        ("'/a,b'", ["/a", "b"]),
+        ("[' a,b', '/c{1,2}/']", [" a,b", "/c{1,2}/"]),
+    ],
+)
+def test_one_text_is_a_list_with_commas_but_not_between_the_slashes_of_a_regular_expression(
+    written, patterns
+):
+    text = f"policy: {{ rules: [{{ name: a, match: {{ client_ids: {written} }}, mode: off }}] }}\n"
+    match = config_of(SMALLEST + text).policy.rules[0].match
+    assert [pattern.text for pattern in match.client_ids] == patterns

@@ -1,8 +1,9 @@
 """Reads a document along the tree of keys, and returns a `Config` or reports every problem at once."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section, as_key
@@ -14,6 +15,8 @@ from tsproxy.config.settings import Config
 from tsproxy.config.synonyms import names_here
 from tsproxy.config.tree import TREE, join, paths_of, steps_of
 from tsproxy.model.words import likely, unknown
+
+_ITEM: Final = re.compile(r"\s*(/.+?/|[^,]*?)\s*(?:,|$)")
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:
@@ -174,7 +177,8 @@ def _leads_to_key(steps: Iterable[str], keys: SectionKeys) -> bool:
 
 
 def _split(node: Node) -> list[Node]:
-    """The items of a list that is written as one text with commas, as on the command line."""
+    """The items of a list that is written as one text with commas, as on the command line. A comma between
+    the slashes of a regular expression separates nothing."""
     if not isinstance(node, Scalar):
         return [node]
-    return [Scalar(part, node.place) for part in node.text.split(",") if part.strip()]
+    return [Scalar(item, node.place) for item in _ITEM.findall(node.text) if item]

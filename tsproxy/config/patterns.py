@@ -26,7 +26,7 @@ cuts client ids at this length."""
 _WILD: Final = re.compile(r"[*?\[]")
 _TOPIC_GLOB: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
 _PRINCIPAL: Final = "User:"
-_REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\$$|\||\\[bBdDsSwW.-]")
+_REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\[\^|\$$|\||\\[bBdDsSwW.-]")
 """The signs of a regular expression. `\\,` is not a sign, since distinguished names contain it (RFC 2253).
 `2.*` is not a sign either, since versions contain it."""
 
