@@ -57,6 +57,15 @@ def test_seq_counts_every_line_and_heartbeats_cover_the_boot(steps):
     assert all(h["interval_ms"] >= 0 for h in heartbeats)
 
 
+def test_an_answer_to_a_request_from_before_the_clock_was_set_back_ends_no_interval():
+    log = new_log(NOON_MS + 3 * HOUR_MS)
+    log.tick(NOON_MS + 20_000)
+    lines = log.book(Totals.of(outcome(now_ms=NOON_MS + 3 * HOUR_MS + 10_000)))
+    lines += log.tick(NOON_MS + MINUTE_MS)
+    [beat] = of("heartbeat", lines)
+    assert (beat["interval_start"], beat["interval_ms"]) == ("2026-11-20T12:00:20.000Z", 40_000)
+
+
 def test_a_rejected_batch_is_one_decision_with_who_where_and_why():
     log = new_log(cluster_id="lkc-1")
     (line,) = decisions_of(log, rejected([NOON_MS * 1000], records=38, partition=7))
@@ -234,6 +243,7 @@ def test_a_topics_limits_are_told_once_a_day_and_when_they_change(log):
     assert told(NOON_MS + 1, hour) == []
     assert told(NOON_MS + 2, day) == [24 * HOUR_MS]
     assert told(NOON_MS + 3, None) == []
+    log.tick(NOON_MS + 12 * HOUR_MS)
     assert told(NOON_MS + 12 * HOUR_MS, day) == [24 * HOUR_MS]
 
 

@@ -279,6 +279,17 @@ REPAIRED = {
 }
 
 
+def test_a_repaired_batch_is_booked_as_that_alone():
+    """The candidate would reject the other record."""
+    seen, hour = view(no_timestamp=Choice.STAMP), RuleSettings(before=TimeLimit(HOUR_MS))
+    seen = replace(seen, policy=replace(seen.policy, candidate=hour))
+    old_ms = NOW_MS - 2 * HOUR_MS
+    conversation = Conversation(seen) >> client(produce({"t": {0: batch([-1, old_ms])}}))
+    conversation << to_broker(produce({"t": {0: batch([NOW_MS, old_ms])}}))
+    conversation >> returned(produced({"t": {0: accepted()}}))
+    assert conversation << booked("repaired", reason=Reason.MISSING, rule="mend", would_reject=False)
+
+
 @pytest.mark.parametrize("acks", [0, 1])
 def test_a_repair_is_booked_also_if_no_answer_comes(acks):
     conversation = Conversation(view(on_violation=REPAIR))

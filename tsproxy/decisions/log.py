@@ -30,6 +30,7 @@ from tsproxy.model.outcome import OldRequest, VerdictName
 INTERVAL_MS: Final = 60_000
 NOTHING: Final = Lines()
 _DAY_MS: Final = 86_400_000
+_FAR_MS: Final = 60_000
 _STORED: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
@@ -81,10 +82,11 @@ class DecisionLog:
         Totals with an example bring the clock, and end the interval if it is over. The totals of the fast
         path grow until they are fetched, and are counted in the open interval. So fetch and book all of them
         before an interval ends (`is_over`, `is_due`): then each batch is in the interval of its own clock.
+        A clock that lies far beyond the end was set back before the answer came, and ends nothing.
         Batches without an example count as suppressed if they might have had a decision line.
         """
         ended, outcome = NOTHING, totals.example
-        if outcome is not None:
+        if outcome is not None and outcome.now_ms < self._ends_ms + _FAR_MS:
             self._now_ms = max(self._now_ms, outcome.now_ms)
             if self._now_ms >= self._ends_ms:
                 ended = self._end_interval()

@@ -90,7 +90,8 @@ def _maybe_repaired(verdict: RequestVerdict, partition: PartitionVerdict, name: 
     outcome, rewritten = _outcome(verdict, partition, name), partition.rewritten
     if rewritten is None or rewritten.repair is None:
         return outcome
-    why = _why(verdict, partition, rewritten.repair)
+    # The fields have place for one reason: that of the repair.
+    why = {**_why(verdict, partition, rewritten.repair), "would_reject": False, "waiver": None}
     return replace(outcome, rule=partition.policy.rule, mode=partition.policy.mode, **why)
 
 
