@@ -163,7 +163,7 @@ OTHER = {
     "text": "word",
     "text of at most 200 bytes": "word",
     "secret": "word",
-    "path of a file that exists": __file__,
+    "path of a file that exists": "/proc/sys/kernel/ostype",  # one word, as a token is
     "host": "a.example",
     "list of host": "a.example",
     "list of host:port": "a.example:1",

@@ -51,14 +51,19 @@ def test_a_file_is_read_at_each_use_and_its_content_is_shown_nowhere(tmp_path, n
     assert "planted" not in f"{shown}{config!r}"
 
 
-@pytest.mark.parametrize("name", PLACES)
+NO_SECRETS = {
+    None: "cannot be read: No such file or directory",
+    b"\n": "is empty",
+    b"planted\xff": "cannot be read: it is not UTF-8",
+}
+TOKENS = "the secret must be printable ASCII without spaces, such as the output of openssl rand -hex 32"
+NO_TOKENS = (b"planted\n\n", b"planted ", b" planted\n", b"\xef\xbb\xbfplanted", "plant\u00e9".encode())
+
+
 @pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (None, "cannot be read: No such file or directory"),
-        (b"\n", "is empty"),
-        (b"planted\xff", "cannot be read: it is not UTF-8"),
-    ],
+    ("name", "content", "told"),
+    [(name, *each) for name in PLACES for each in NO_SECRETS.items()]
+    + [("token", content, TOKENS) for content in NO_TOKENS],
 )
 def test_a_file_without_a_secret_is_a_problem(tmp_path, name, content, told):
     """The secret itself may stand there by mistake, so not even the path is shown."""

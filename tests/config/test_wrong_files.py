@@ -96,6 +96,14 @@ def test_a_file_that_cannot_be_read_is_told_even_if_flags_would_complete_it(tmp_
         read_yaml(tmp_path / "odd.yaml")
 
 
+@pytest.mark.parametrize("written", ["'${SALT}'", r'"\udcff"'])
+def test_a_value_that_is_not_utf_8_is_a_problem(written):
+    """A variable may have any bytes, and the program would end when it uses them."""
+    environ = {"SALT": b"p\xff".decode("utf-8", "surrogateescape")}
+    [problem] = problems_of(f"{SMALLEST}decisions: {{ privacy: {{ salt: {written} }} }}\n", environ)
+    assert problem == "tsproxy.yaml:4: decisions.privacy.salt: is not UTF-8"
+
+
 def test_what_a_variable_held_is_not_repeated_in_the_problem():
     problems = problems_of(SMALLEST + "admin: { bind: '${PASSWORD}' }\n", {"PASSWORD": "hunter2"})
 

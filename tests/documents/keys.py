@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from tsproxy.config.keys import Key, SectionKeys, file_of
-from tsproxy.config.kinds import SECRET_FILE
+from tsproxy.config.kinds import SECRET, file_with
 from tsproxy.config.tree import KEYS, OPTIONAL
 
 EXAMPLES: Final[Mapping[str, str]] = {
@@ -45,7 +45,8 @@ def reference() -> str:
 def _parts() -> Iterator[str]:
     printed: dict[tuple[object, ...], str] = {}
     for part in EXAMPLES:
-        keys = [key for key in KEYS if part_of(key.path) == part and key.kind != SECRET_FILE]
+        word = file_with(SECRET).word
+        keys = [key for key in KEYS if part_of(key.path) == part and key.kind.word != word]
         own = [key for key in keys if _facts(part, key) not in printed]
         again = [
             (printed[facts], _within(part, key.path))

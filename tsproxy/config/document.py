@@ -49,7 +49,7 @@ class Scalar:
 
     def resolve(self, environ: Mapping[str, str]) -> str:
         """The text with each `${NAME}` replaced. `$${` becomes `${`. Raises ValueError for a variable that is
-        not set."""
+        not set, and for bytes that are not UTF-8."""
 
         def replace(match: re.Match[str]) -> str:
             escaped, variable, end = match.groups()
@@ -65,7 +65,10 @@ class Scalar:
                 raise ValueError(f"the environment variable {variable} is not set")
             return environ[variable]
 
-        return _VARIABLE.sub(replace, self.text)
+        text = _VARIABLE.sub(replace, self.text)
+        if text.encode(errors="ignore").decode() != text:
+            raise ValueError("is not UTF-8")
+        return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,13 @@ def _pattern(parse: Parser) -> Kind:
     return Kind("glob or `/regular expression/`", parse, write=lambda value: str(value.text))
 
 
+def file_with(kind: Kind) -> Kind:
+    """The path of a file with a secret of that kind. A wrong path may be the secret itself, so no error text
+    shows it."""
+    parse = values.secret_file(kind.parse)
+    return Kind("path of a file that exists", parse, write=lambda value: value.path, is_secret=True)
+
+
 DURATION: Final = _duration(values.duration_ms)
 TOLERANCE: Final = _duration(values.tolerance_ms)
 INTERVAL: Final = _duration(values.interval_ms, "duration that divides an hour")
@@ -87,10 +94,6 @@ HELP: Final = Kind(f"text of at most {values.MAX_HELP} bytes", values.help_text)
 URL: Final = Kind("https URL", values.url, "https?://.+")
 ENTRY_POINT: Final = Kind("name", values.entry_point, values.NAME.pattern)
 SECRET: Final = Kind("secret", values.secret, write=lambda _: HIDDEN, is_secret=True)
-SECRET_FILE: Final = Kind(
-    "path of a file that exists", values.secret_file, write=lambda value: value.path, is_secret=True
-)
-"""Most often of a wrong path, it may be the secret itself, so no error text shows it."""
 TOKEN: Final = Kind("secret", values.token, write=lambda _: HIDDEN, is_secret=True)
 YES_OR_NO: Final = Kind(
     "`yes` or `no`", values.yes_or_no, choices=("yes", "no"), write=lambda value: "yes" if value else "no"

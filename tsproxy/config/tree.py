@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from tsproxy.config.keys import Key, Keys, SectionKeys, file_of, keys_of, name_of
-from tsproxy.config.kinds import SECRET_FILE
+from tsproxy.config.kinds import file_with
 from tsproxy.config.settings import Config
 
 _KAFKA_NAMES: Final = "message.timestamp."
@@ -36,7 +36,7 @@ def _grow(section: SectionKeys, declared: Keys) -> SectionKeys:
             above.below[leaf] = replace(key, path=path)
             if key.kind.is_secret:
                 text = f"A file with `{leaf}`, read at each use."
-                file = Key(file_of(path), SECRET_FILE, text, is_live=key.is_live)
+                file = Key(file_of(path), file_with(key.kind), text, is_live=key.is_live)
                 above.below[file_of(leaf)] = file
     return section
 

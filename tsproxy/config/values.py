@@ -325,15 +325,21 @@ def secret(text: str) -> Secret:
     return Secret(text)
 
 
-def secret_file(text: str) -> SecretFile:
-    """A secret in a file that can be read now."""
-    file = SecretFile(text.strip())
-    try:
-        file.reveal()
-    except SecretError as error:
-        why = str(error).removeprefix(f"the file {file.path} of a secret ")
-        raise ValueError(f"a file that holds the secret, and {why}") from None
-    return file
+def secret_file(parse: Parser) -> Callable[[str], SecretFile]:
+    """A parser of the path of a file that can be read now, and whose text `parse` allows."""
+
+    def parse_file(text: str) -> SecretFile:
+        file = SecretFile(text.strip())
+        try:
+            parse(file.reveal())
+        except SecretError as error:
+            why = str(error).removeprefix(f"the file {file.path} of a secret ")
+            raise ValueError(f"a file that holds the secret, and {why}") from None
+        except ValueError as error:
+            raise ValueError(f"a file that holds the secret, and the secret must be {error}") from None
+        return file
+
+    return parse_file
 
 
 def token(text: str) -> Secret:
