@@ -37,12 +37,13 @@ def run(options: argparse.Namespace) -> int:
     first = last - timedelta(days=max(options.days - 1, DAYS_BEFORE))
     clients = stored.producers(options.rollup, first, last)
     rows = question.asked(clients, options.team, owners).grouped(trend.CLIENT_DAYS)
-    known, facts = rows.table(trend.DAYS), stored.days(options.rollup, first, last)
-    changes = trend.changes(rows, last) if len(known) > 1 else []
-    first = last - timedelta(days=options.days - 1)
+    facts = stored.days(options.rollup, first, last)
     none: dict[str, Any] = {"records": 0, "rejected_records": 0, "producers_affected": 0}
-    by_day = {day: {"day": day, **none} for day in question.without_records(facts)}
-    by_day |= {row["day"]: row for row in known}
+    there = {row["day"] for row in clients.table(trend.DAYS)}.union(question.without_records(facts))
+    by_day = {day: {"day": day, **none} for day in there}
+    by_day |= {row["day"]: row for row in rows.table(trend.DAYS)}
+    changes = trend.changes(rows, last) if len(there) > 1 else []
+    first = last - timedelta(days=options.days - 1)
     shown = [by_day[day] for day in sorted(by_day) if day >= first.isoformat()]
     if not shown:
         raise NothingToReportError(
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         }
         sys.stdout.write(json.dumps(answer, indent=1) + "\n")
     else:
-        doubts = list(question.sentences(facts, {day["day"] for day in known}, missing))
+        doubts = list(question.sentences(facts, there, missing))
         sys.stdout.write(_text(shown, changes, doubts, options.top))
     return OK
 

@@ -150,6 +150,7 @@ def test_producers_beyond_top_are_counted_and_a_lower_bound_is_called_one(tmp_pa
 
 
 def test_a_question_may_be_about_one_team_and_names_applications(tmp_path, capsys):
+    """A day on which a team sent nothing is no day that the rollup lacks."""
     for name in ("api-7kq9v", "api-2xk4b", "other"):
         rows = [{**OWN, "client_id": name, "records": 20, "rejected_records": 20}]
         path = tmp_path / "producers" / "event_date=2026-11-19" / f"{name}.parquet"
@@ -157,12 +158,15 @@ def test_a_question_may_be_about_one_team_and_names_applications(tmp_path, capsy
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     write(tmp_path)
     owners = tmp_path / "owners.toml"
-    owners.write_text('[[owners]]\nteam = "A"\nclient_ids = ["api-*", "svc"]\n')
-    of_a = ("--owners", str(owners), "--team", "A", "--json")
-    assert main(asked("trend", tmp_path, *of_a)) == 0
-    days = json.loads(capsys.readouterr().out)["days"]
-    assert [(day["records"], day["producers_affected"]) for day in days] == [(40, 1), (40, 1)]
-    assert main(asked("what-if", tmp_path, "--after", "1h", *of_a)) == 0
+    owned = {"A": ["api-*"], "B": ["svc"]}
+    owners.write_text("\n".join(f'[[owners]]\nteam = "{name}"\nclient_ids = {owned[name]}' for name in owned))
+    of_team = ("--owners", str(owners), "--json", "--team")
+    for team, days, kinds in (("A", [(40, 1), (0, 0)], []), ("B", [(0, 0), (40, 1)], ["new"])):
+        assert main(asked("trend", tmp_path, "--days", "2", *of_team, team)) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [(day["records"], day["producers_affected"]) for day in found["days"]] == days
+        assert (found["missing_days"], [each["kind"] for each in found["changes"]]) == ([], kinds)
+    assert main(asked("what-if", tmp_path, "--after", "1h", *of_team, "B")) == 0
     assert json.loads(capsys.readouterr().out)["records"] == 40
-    assert main(asked("trend", tmp_path, "--team", "B", "--owners", str(owners))) == 2
-    assert capsys.readouterr().err == "spark_reports: --team 'B': --owners has A\n"
+    assert main(asked("trend", tmp_path, "--team", "D", "--owners", str(owners))) == 2
+    assert capsys.readouterr().err == "spark_reports: --team 'D': --owners has A, B\n"
