@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final, Self
 
 from spark_reports import arguments
 from spark_reports.exits import UsageError
+from spark_reports.log.period import days_between
 from spark_reports.render import html, index, prom, sheet
 from spark_reports.render import teams as team_files
 from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
 from spark_reports.report.owners import Owners
-from spark_reports.report.shape import DayOfTrend, Links, Report, of_row, to_json
+from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, Links, Report, of_row, to_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -190,7 +191,9 @@ class Publication:
         from spark_reports.report import assemble, held_topics, tables
 
         known_owners = self.owners if isinstance(self.owners, Owners) else None
-        made = tables.collect(day, self.top, known, known_owners)
+        week = map(str, days_between(day.last - timedelta(days=DAYS_BEFORE), day.first - timedelta(days=1)))
+        empty = [each for each in week if each in before and not before[each]["records"]]
+        made = tables.collect(day, self.top, known, known_owners, empty)
         report = assemble.assemble(made, day.first, day.last, now_ms)
         report["held_topics"] = held_topics.held(made.counters, self.retention_ms or {})
         everybody = assemble.everybody(report, made) if "csv" in self.formats else report

@@ -38,13 +38,11 @@ def run(options: argparse.Namespace) -> int:
     clients = stored.producers(options.rollup, first, last)
     rows = question.asked(clients, options.team, owners).grouped(trend.CLIENT_DAYS)
     facts = stored.days(options.rollup, first, last)
-    none: dict[str, Any] = {"records": 0, "rejected_records": 0, "producers_affected": 0}
     there = {row["day"] for row in clients.table(trend.DAYS)}.union(question.without_records(facts))
-    by_day = {day: {"day": day, **none} for day in there}
-    by_day |= {row["day"]: row for row in rows.table(trend.DAYS)}
-    changes = trend.changes(rows, last) if len(there) > 1 else []
+    is_whole = str(last) in facts and facts[str(last)]["is_compared"]
+    changes = trend.changes(rows, last, is_whole=is_whole) if len(there) > 1 else []
     first = last - timedelta(days=options.days - 1)
-    shown = [by_day[day] for day in sorted(by_day) if day >= first.isoformat()]
+    shown = [day for day in trend.days(rows, there) if day["day"] >= first.isoformat()]
     if not shown:
         raise NothingToReportError(
             f"the rollup {options.rollup} holds no day of {first}..{last} (UTC): {kept_days.NO_ROLLUP}"

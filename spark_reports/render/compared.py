@@ -6,6 +6,7 @@ from spark_reports.render import drawings, parts
 from spark_reports.report import words
 from spark_reports.report.groups import KAFKA_4_AFTER_MS
 from spark_reports.report.shape import Change, Report, WhatIf
+from spark_reports.report.trend import LEAST_RECORDS
 from spark_reports.report.what_if import in_short
 
 _NO_TIMESTAMP: Final = parts.paragraph("No record carried a timestamp.", "none")
@@ -77,7 +78,8 @@ def trend(report: Report, rows: int) -> parts.Parts:
         )
         for change in known["changes"][:rows]
     ]
-    nobody = parts.paragraph("Nobody: the same producers, rejected as often as before.", "none")
+    least = words.many(LEAST_RECORDS, "record")
+    nobody = parts.paragraph(f"Nobody by {least} or more, as far as the log tells.", "none")
     heads = ("Producer", "Change", "#Rejected that day", "#In the days before")
     return [
         parts.table("changes", heads, changes) if known["changes"] else nobody,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from spark_reports.log.completeness import Evidence, days_without_log, quality
 from spark_reports.log.grouping import Rows
 from spark_reports.log.period import days_between
-from spark_reports.report import groups, reasons, shape, trend, what_if, words
+from spark_reports.report import groups, history, reasons, shape, trend, what_if, words
 from spark_reports.report.groups import grouped
 from spark_reports.report.headline import headline, rejected_records
 from spark_reports.report.producers import latest_ms, with_rejections
@@ -34,14 +34,14 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
     producers = with_rejections(tables, tables.worst(tables.clients), hours, last)
     causes = reasons.by_cause(counters.table(groups.REASONS), producers)
     topics, other_topics = _topics(tables)
-    log = quality(day.evidence, first, last, now_ms)
+    log, is_over = quality(day.evidence, first, last, now_ms), instant(now_ms)[:10] > last.isoformat()
     return shape.Report(
         report="daily",
         version=shape.SHAPE_VERSION,
         generated_ts=instant(now_ms),
         first_day=first.isoformat(),
         last_day=last.isoformat(),
-        is_over=instant(now_ms)[:10] > last.isoformat(),
+        is_over=is_over,
         headline=headline(totals, causes, log["state"], _missing_days(day.evidence, first, last, now_ms)),
         log=log,
         totals=totals,
@@ -62,7 +62,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         would_reject=_would_reject(tables.worst(tables.watched)),
         repaired=_repaired(tables.worst(tables.repaired)),
         rules=[of_row(shape.RuleAtWork, row) for row in counters.table(groups.RULES)],
-        trend=_trend(tables),
+        trend=_trend(tables, is_whole=is_over and history.is_whole(log, first, last)),
         history=None,
         owners=None,
         links=None,
@@ -161,11 +161,11 @@ def _repaired(rows: Rows) -> list[shape.Repaired]:
     return shown
 
 
-def _trend(tables: Tables) -> shape.Trend | None:
+def _trend(tables: Tables, *, is_whole: bool) -> shape.Trend | None:
     """The trend; None without a rollup, or on its first day, which has no day before it."""
     if tables.known is None or len(tables.days) < _COMPARABLE_DAYS:
         return None
-    changes = trend.changes(tables.known, tables.day.last)
+    changes = trend.changes(tables.known, tables.day.last, is_whole=is_whole)
     return shape.Trend(
         days=[of_row(shape.DayOfTrend, day) for day in tables.days],
         changes=[of_row(shape.Change, change) for change in changes[: tables.top]],

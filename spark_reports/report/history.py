@@ -25,6 +25,7 @@ from spark_reports.report.shape import (
     is_day,
     of_row,
 )
+from spark_reports.report.trend import LEAST_RECORDS
 
 _LACKS_PERCENT: Final = 1
 """A log that lacks at most this part of its lines and of its time is compared, too. In a fleet, some process
@@ -104,9 +105,7 @@ def of_report(
                 DayFacts,
                 counts,
                 state=state if is_over else NOT_OVER,
-                is_compared=is_over
-                and counts["records"] > 0
-                and _is_whole(report["log"], (last - first).days + 1),
+                is_compared=is_over and counts["records"] > 0 and is_whole(report["log"], first, last),
                 cause=cause[0] if cause else None,
                 cause_records=cause[1] if cause else 0,
                 would_reject_records=totals and totals["would_reject_records"],
@@ -120,9 +119,9 @@ def of_report(
     return facts
 
 
-def _is_whole(log: LogQuality, days: int) -> bool:
+def is_whole(log: LogQuality, first: date, last: date) -> bool:
     """True if nothing is missing from the times at which proxies wrote heartbeats, or too little to
-    matter. `days`: the length of the period.
+    matter.
 
     The number of killed processes says nothing: each one leaves at most an interval uncounted. If its proxy
     is not heard afterwards, its last lines may not have come, so that time counts as well.
@@ -133,7 +132,7 @@ def _is_whole(log: LogQuality, days: int) -> bool:
     parts = (
         (log["lost_lines"] + log["lines_unusable"], log["lines"]),
         (uncounted, log["intervals"]),
-        (sum(_unheard_ms(log)), days * _DAY_MS * log["proxies"]),
+        (sum(_unheard_ms(log)), ((last - first).days + 1) * _DAY_MS * log["proxies"]),
     )
     return all(100 * part <= _LACKS_PERCENT * whole for part, whole in parts)
 
@@ -255,9 +254,9 @@ def _nearly_whole(before: Sequence[PastDay]) -> list[str]:
 
 
 def _new(count: int) -> str:
-    if count == 0:
-        return "No producer is new"
-    return f"{words.many(count, 'producer')} {'is' if count == 1 else 'are'} new"
+    producers, least = words.many(count, "producer"), words.many(LEAST_RECORDS, "rejected record")
+    are = "are" if count > 1 else "is"
+    return f"{producers if count else 'No producer'} with {least} or more {are} new"
 
 
 def _why_not(today: PastDay, before: Sequence[PastDay]) -> list[str]:

@@ -373,7 +373,7 @@ class DayOfTrend(TypedDict):
 
 
 class Change(Client):
-    """A client whose rejections changed; `kind` is new, doubled or recovered (`report.rollup`)."""
+    """A client whose rejections changed; `kind` is new, doubled or recovered (`report.trend`)."""
 
     kind: str
     records: int

@@ -4,7 +4,7 @@ Producers are applications, and have their teams. The size of a table is bounded
 hours, reasons, boots and files.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import itemgetter
@@ -42,17 +42,24 @@ class Tables:
     known: TableSource | None
     """The days of applications that the rollup knows (`trend.CLIENT_DAYS`); None without a rollup."""
     days: Rows
-    """`trend.DAYS`; empty without a rollup."""
+    """`trend.days`; empty without a rollup."""
 
     def worst(self, clients: Rows) -> Rows:
         """The worst `top` of each team, so no team's hide another's."""
         return grouping.first_of(clients, ("team",), self.top)
 
 
-def collect(day: Day, top: int, known: TableSource | None = None, owners: Owners | None = None) -> Tables:
+def collect(
+    day: Day,
+    top: int,
+    known: TableSource | None = None,
+    owners: Owners | None = None,
+    without_records: Iterable[str] = (),
+) -> Tables:
     """The rows of the period, by application and team.
 
     `known`: `stored.producers` of the period and the days before it; None if there is no rollup.
+    `without_records`: the days before with a report and without a record.
     """
     entries = owners.applications if owners else ()
     named = cache(partial(name_of, entries=entries))
@@ -74,7 +81,7 @@ def collect(day: Day, top: int, known: TableSource | None = None, owners: Owners
         watched=watched,
         repaired=repaired,
         known=known,
-        days=known.table(trend.DAYS) if known else [],
+        days=trend.days(known, without_records) if known else [],
     )
 
 

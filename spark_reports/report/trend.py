@@ -3,7 +3,7 @@
 `daily` and the command `trend` give it the same rows (`stored`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, timedelta
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -35,15 +35,23 @@ def of_applications(known: "TableSource", name_of: Callable[[str | None], str | 
     return known.of_applications(name_of).grouped(CLIENT_DAYS)
 
 
-def changes(known: "TableSource", day: date) -> Rows:
+def days(known: "TableSource", there: Iterable[str]) -> Rows:
+    """`DAYS`, also of those days that are `there` and without a record: the rollup has no rows of them."""
+    none = {"records": 0, "rejected_records": 0, "producers_affected": 0}
+    by_day = {day: {"day": day, **none} for day in there} | {row["day"]: row for row in known.table(DAYS)}
+    return [by_day[day] for day in sorted(by_day)]
+
+
+def changes(known: "TableSource", day: date, *, is_whole: bool) -> Rows:
     """The clients whose rejections changed on `day`, against the seven days before it: most records first.
+    `is_whole`: the day is over, and its log is whole (`history.is_whole`).
 
     CLIENT, `kind`, `records`, `rejected_records`, `records_before`, `rejected_before` (sums of those days):
 
         new         rejected now, and never on those of these days that are stored
         doubled     at least twice the share of its records is rejected now: of the share on the day before,
                     and of the median of the days on which it sent
-        recovered   rejected before, still sends, and nothing is rejected now
+        recovered   rejected before, still sends, and nothing is rejected now, on a day that is whole
     """
     first, day_before, today = ((day - timedelta(days=n)).isoformat() for n in (DAYS_BEFORE, 1, 0))
     counts: dict[tuple[str | None, str | None], dict[str, tuple[int, int]]] = {}
@@ -54,7 +62,7 @@ def changes(known: "TableSource", day: date) -> Rows:
     for (client_id, principal), days in counts.items():
         records, rejected = days.pop(today, (0, 0))
         records_before, rejected_before = (sum(column) for column in zip((0, 0), *days.values(), strict=True))
-        if not records or max(rejected, rejected_before) < LEAST_RECORDS:
+        if not records or max(rejected, rejected_before) < LEAST_RECORDS or not (rejected or is_whole):
             continue
         shares = {name: bad / whole for name, (whole, bad) in days.items() if whole}
         if not rejected:

@@ -129,7 +129,7 @@ PLACEHOLDERS: Final = (FOLDED, _NO_ID, _EMPTY_ID, NOT_LISTED)
 backslashes, has one more backslash in front wherever it is shown or kept (`transforms.named`)."""
 
 _CHANGES: Final[Mapping[str, str]] = {
-    "new": "new: never rejected before",
+    "new": "new: rejected on none of the seven days before",
     "doubled": "rejected share at least doubled",
     "recovered": "recovered: no rejections any more",
 }
@@ -468,17 +468,16 @@ def instant_words(instant: str) -> str:
 
 def since(report: Report, producer: Producer) -> str:
     """Since when a producer is rejected without a break: `10:30`, `10:30, new`, `16 Nov (5 d)`, or
-    `13 Nov (8+ d)` if the days before are not known."""
+    `13 Nov (8+ d)` if the day before is not known."""
     first, week = producer["since"], producer["week"]
     if first is None or first >= report["first_day"]:
         known = [rejected for rejected in week[:-1] if rejected is not None]
         new = f", new{_known(len(known))}" if known and not any(known) else ""
         return moment(report, producer["first_ts"]) + new
     day = date.fromisoformat(first)
-    run = sum(
-        1 for rejected in week[-((date.fromisoformat(report["last_day"]) - day).days + 1) :] if rejected
-    )
-    return f"{day.day} {day:%b} ({run}{'+' if week[0] else ''} d)"
+    before = week[: -((date.fromisoformat(report["last_day"]) - day).days + 1)]
+    run = sum(1 for rejected in week[len(before) :] if rejected)
+    return f"{day.day} {day:%b} ({run}{'' if before[-1:] == [0] else '+'} d)"
 
 
 def moment(report: Report, instant: str) -> str:

@@ -81,9 +81,9 @@ def test_new_instances_of_an_application_are_not_new_every_day():
         for day, pods in ((19, ("7kq9v", "2xk4b")), (20, ("9fd7c", "4b5xz")))
         for pod in pods
     ]
-    assert [row["kind"] for row in trend.changes(known(rows), FRIDAY)] == ["new", "new"]
+    assert [row["kind"] for row in trend.changes(known(rows), FRIDAY, is_whole=True)] == ["new", "new"]
     days = trend.of_applications(known([*rows, ("2026-11-20", "orders-app-*", 1, 0)]), name_of)
-    assert trend.changes(days, FRIDAY) == []
+    assert trend.changes(days, FRIDAY, is_whole=True) == []
     sums = [(row["records"], row["producers_affected"]) for row in days.table(trend.DAYS)]
     assert sums == [(200, 1), (201, 1)]
 

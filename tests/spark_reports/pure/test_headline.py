@@ -132,4 +132,4 @@ def test_a_new_client_is_new_on_the_days_that_are_known():
     report = reports.fixed()
     days = [{**report["trend"]["days"][0], "day": "2026-11-01"}, *report["trend"]["days"][-3:]]
     report["trend"]["days"] = days  # two of the week before, and an older one of a long period
-    assert "new: never rejected before (2 of 7 days known)" in html.render(report)
+    assert "new: rejected on none of the seven days before (2 of 7 days known)" in html.render(report)

@@ -2,16 +2,19 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
+from spark_reports.commands.publishing import Publication
+from spark_reports.log.completeness import Evidence
 from spark_reports.render import html
-from spark_reports.report import history, trend
+from spark_reports.report import history, trend, words
 from spark_reports.report.shape import Change, to_json
 from tests.spark_reports import reports
-from tests.spark_reports.day import FRIDAY
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
 from tests.spark_reports.pure.test_html import Page
-from tests.spark_reports.rolled import known
+from tests.spark_reports.rolled import day_of, known, rejected, row
 
 
 def of(new_producers=1, **changed):
@@ -27,7 +30,7 @@ def test_a_day_is_compared_with_the_median_of_seven_days_and_with_the_day_before
     assert found["direction"] == "worse"
     assert found["sentence"] == (
         "Worse than usual: 4.0% of the records of 2026-11-20 were rejected (4,000), 2.1% (2,100) in the "
-        "median of 7 days before, 2.4% on the day before. 1 producer is new."
+        "median of 7 days before, 2.4% on the day before. 1 producer with 10 rejected records or more is new."
     )
 
 
@@ -269,7 +272,7 @@ def rows(shares=SHARES):
 
 def test_doubled_is_said_of_a_share_that_doubled_against_the_day_before_and_the_usual_one():
     """2,400 of 2,400 records on three days alike were doubled on each: compared with the sum of the week."""
-    found = trend.changes(rows(), FRIDAY)
+    found = trend.changes(rows(), FRIDAY, is_whole=True)
     assert {row["client_id"]: row["kind"] for row in found} == {
         "new": "new",
         "worse": "doubled",
@@ -278,6 +281,31 @@ def test_doubled_is_said_of_a_share_that_doubled_against_the_day_before_and_the_
     }
     assert set(found[0]) == set(Change.__annotations__)
     assert [row["rejected_records"] for row in found] == [50, 40, 20, 0]
+
+
+TORN = {"file": "a.jsonl", "problem": "not_json", "example": "{"}
+TORN |= dict.fromkeys(("lines", "once", "inside", "duplicates", "unusable", "changed"), 1)
+
+
+@pytest.mark.parametrize(
+    ("days_after", "unusable", "recovered"), [(1, [], ["well"]), (0.5, [], []), (1, [TORN], [])]
+)
+def test_a_report_tells_of_each_producer_what_the_rollup_knows(days_after, unusable, recovered):
+    """A day without records is a known one. Nobody has recovered on a day that is not over or not whole, and
+    a producer may have been rejected before the week that is known."""
+    week = {"well": (80, 80, 0), "ill": (0, 0, 100), "few": (0, 0, 9)}
+    days = known((f"2026-11-{18 + n}", name, 100, week[name][n]) for name in week for n in range(3))
+    before = reports.week(d20=None, **{f"d{n}": {"records": 0} for n in range(13, 18)})
+    made = day_of(row("well", 100), rejected("ill", 100), rejected("few", 9, batches=1))
+    made = replace(made, evidence=Evidence([], [], unusable))
+    publication = Publication("out", ("html",), rollup="rollup")
+    now_ms = MIDNIGHT_MS + int(days_after * DAY_MS)
+    report, *_ = publication.completed(made, now_ms, days, before, {})
+    changes = {change["client_id"]: change["kind"] for change in report["trend"]["changes"]}
+    assert changes == {"ill": "new"} | dict.fromkeys(recovered, "recovered")
+    assert [each["week"] for each in report["producers"]] == [[0] * 7 + [100], [0] * 7 + [9]]
+    assert [words.since(report, each) for each in report["producers"]] == ["00:00, new"] * 2
+    assert words.change(report["trend"], "new") == "new: rejected on none of the seven days before"
 
 
 def test_days_are_the_sums_of_their_clients():

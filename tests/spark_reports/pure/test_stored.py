@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from spark_reports.cli import main
-from spark_reports.report import stored
+from spark_reports.report import files, stored
 from spark_reports.report.shape import to_json
 from tests.spark_reports import reports
 from tests.spark_reports.day import FRIDAY
@@ -150,23 +150,31 @@ def test_producers_beyond_top_are_counted_and_a_lower_bound_is_called_one(tmp_pa
 
 
 def test_a_question_may_be_about_one_team_and_names_applications(tmp_path, capsys):
-    """A day on which a team sent nothing is no day that the rollup lacks."""
+    """A day on which a team sent nothing is no day that the rollup lacks. A producer has only recovered if
+    the log of the day is whole."""
     for name in ("api-7kq9v", "api-2xk4b", "other"):
         rows = [{**OWN, "client_id": name, "records": 20, "rejected_records": 20}]
         path = tmp_path / "producers" / "event_date=2026-11-19" / f"{name}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     write(tmp_path)
+    good = pyarrow.Table.from_pylist([{**OWN, "client_id": "other", "records": 20, "rejected_records": 0}])
+    parquet.write_table(good, tmp_path / "producers" / "event_date=2026-11-20" / "other.parquet")
     owners = tmp_path / "owners.toml"
-    owned = {"A": ["api-*"], "B": ["svc"]}
+    owned = {"A": ["api-*"], "B": ["svc"], "C": ["other"]}
     owners.write_text("\n".join(f'[[owners]]\nteam = "{name}"\nclient_ids = {owned[name]}' for name in owned))
     of_team = ("--owners", str(owners), "--json", "--team")
-    for team, days, kinds in (("A", [(40, 1), (0, 0)], []), ("B", [(0, 0), (40, 1)], ["new"])):
-        assert main(asked("trend", tmp_path, "--days", "2", *of_team, team)) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert [(day["records"], day["producers_affected"]) for day in found["days"]] == days
-        assert (found["missing_days"], [each["kind"] for each in found["changes"]]) == ([], kinds)
+    counts = {"A": [(40, 1), (0, 0)], "B": [(0, 0), (40, 1)], "C": [(20, 1), (20, 0)]}
+    for recovered in ([], ["recovered"]):
+        changes = {"A": [], "B": ["new"], "C": recovered}
+        for team, days in counts.items():
+            assert main(asked("trend", tmp_path, "--days", "2", *of_team, team)) == 0
+            found = json.loads(capsys.readouterr().out)
+            assert [(day["records"], day["producers_affected"]) for day in found["days"]] == days
+            assert found["missing_days"] == []
+            assert [each["kind"] for each in found["changes"]] == changes[team]
+        files.write(None, f"{tmp_path}/days", "2026-11-20.json", to_json(reports.week()["2026-11-20"]))
     assert main(asked("what-if", tmp_path, "--after", "1h", *of_team, "B")) == 0
     assert json.loads(capsys.readouterr().out)["records"] == 40
     assert main(asked("trend", tmp_path, "--team", "D", "--owners", str(owners))) == 2
-    assert capsys.readouterr().err == "spark_reports: --team 'D': --owners has A, B\n"
+    assert capsys.readouterr().err == "spark_reports: --team 'D': --owners has A, B, C\n"

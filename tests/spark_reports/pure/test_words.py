@@ -232,6 +232,8 @@ def test_no_owner_of_a_producer_is_told_to_change_a_topic():
         ([0, 0, 0, 1, 2, 3, 4, 5], "2026-11-16", "16 Nov (5 d)"),
         ([0, 0, 0, 1, None, 3, 4, 5], "2026-11-16", "16 Nov (4 d)"),
         ([9, 1, 1, 1, 1, 1, 1, 5], "2026-11-13", "13 Nov (8+ d)"),
+        ([None] * 5 + [3, 4, 5], "2026-11-18", "18 Nov (3+ d)"),
+        ([9, 0, 0, 0, 0, 0, 4, 5], "2026-11-19", "19 Nov (2 d)"),
     ],
 )
 def test_since_is_the_first_day_of_the_rejections_without_a_break(week, first, text):
