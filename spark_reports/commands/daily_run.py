@@ -52,7 +52,7 @@ def made(spark: "SparkSession", publication: Publication, source: "Source") -> R
             days = [f"{rollup.PRODUCERS}/event_date={each}" for each in days_between(week_before, last)]
             with files.copied_here(spark, publication.rollup, days) as here:
                 known = stored.producers(here, week_before, last)
-            before = kept_days.read_week(spark, publication.rollup, first, last)
+            before = kept_days.read(spark, publication.rollup, *kept_days.around(first, last))
         the_day, processes = sums.day(), {} if known is None else sums.processes
     the_day = the_day if publication.has_addresses else the_day.without_addresses()
     if publication.rollup is not None and first == last:

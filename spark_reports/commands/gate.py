@@ -11,7 +11,7 @@ from typing import Final
 from spark_reports import arguments
 from spark_reports.commands import daily_run
 from spark_reports.commands.spark_run import spark_at_work
-from spark_reports.exits import UsageError
+from spark_reports.exits import FailedError, UsageError
 from spark_reports.report.files import local, read_if_there, report_of
 from spark_reports.report.shape import Report
 from spark_reports.spark.session import is_submitted
@@ -34,7 +34,10 @@ def add(commands: arguments.Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check the gates. The exit code is 3 if one of them trips."""
     report = _read(options)
-    return daily_run.status(report, options.fail_on, report["first_day"])
+    try:
+        return daily_run.status(report, options.fail_on, report["first_day"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise FailedError(f"{options.report} lacks a part of a report: {error}") from error
 
 
 def _read(options: argparse.Namespace) -> Report:

@@ -13,6 +13,7 @@ from spark_reports import arguments
 from spark_reports.commands import daily_run, publishing
 from spark_reports.commands.publishing import Publication
 from spark_reports.exits import UsageError
+from spark_reports.report import kept_days
 from spark_reports.report.files import local
 from spark_reports.report.shape import DAYS_BEFORE
 
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     the_day, now_ms = stored.day(publication.rollup, day)
     the_day = the_day if publication.has_addresses else the_day.without_addresses()
     known = stored.producers(publication.rollup, week_before, day)
-    before = stored.days(publication.rollup, week_before, day + timedelta(days=1))
+    before = stored.days(publication.rollup, *kept_days.around(day, day))
     above = Path(publication.output).absolute().parent
     if (above / publishing.INDEX).exists():
         publication = replace(publication, index=str(above))

@@ -40,7 +40,7 @@ def _lines(report: Report) -> Iterator[str]:
     last_s = words.epoch_ms(f"{report['last_day']}T00:00:00.000Z") / 1000
     yield from _gauge("last_day_timestamp_seconds", "The beginning of the last day.", [({}, last_s)])
     for name, measure in gates.MEASURES.items():
-        yield from _gauge(name, f"The measure {name} of gates.", [({}, measure(report))])
+        yield from _gauge(name, f"The measure {name} of gates.", [({}, float(measure(report)))])
     state = missing.state(report["log"])
     states = [({"state": known.value}, float(known is state)) for known in State]
     yield from _gauge("log_state", "1 for the state of the decision log.", states)

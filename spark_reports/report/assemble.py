@@ -17,7 +17,6 @@ from spark_reports.report.tables import Tables
 from tsproxy.decisions.text import instant
 
 _BROKERS_TIME: Final = "LogAppendTime"
-_COMPARABLE_DAYS: Final = 2
 _TOPICS_COMPARED: Final = 50
 """The number of topics whose drift is collected: the topics with most rejected records."""
 
@@ -163,7 +162,7 @@ def _repaired(rows: Rows) -> list[shape.Repaired]:
 
 def _trend(tables: Tables, *, is_whole: bool) -> shape.Trend | None:
     """The trend; None without a rollup, or on its first day, which has no day before it."""
-    if tables.known is None or len(tables.days) < _COMPARABLE_DAYS:
+    if tables.known is None or len(tables.days) <= 1:
         return None
     changes = trend.changes(tables.known, tables.day.last, is_whole=is_whole)
     return shape.Trend(

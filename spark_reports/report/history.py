@@ -146,13 +146,6 @@ def _unheard_ms(log: LogQuality) -> Iterator[int]:
                 yield words.epoch_ms(span["to_ts"]) - words.epoch_ms(max(span["from_ts"], after))
 
 
-def missing_days(history: History | None) -> list[str]:
-    """The days before the last one that the rollup does not hold, after the first one that it holds."""
-    days = [] if history is None else history["days"][:-1]
-    known = [number for number, day in enumerate(days) if day["state"] != MISSING]
-    return [day["day"] for day in days[min(known, default=len(days)) :] if day["state"] == MISSING]
-
-
 _ADDED: Final[Mapping[str, object]] = {
     "teams": [],
     "processes": [],
@@ -178,8 +171,10 @@ def compared(facts: Mapping[str, DayFacts], day: date, new_producers: int | None
     *before, today = days
     usual = _usual(before) if today["is_compared"] else None
     direction = _direction(today, usual["share_of"]) if usual else "not_compared"
+    first = min(facts, default=str(day))
     return History(
         days=days,
+        missing_days=[each["day"] for each in before if each["state"] == MISSING and each["day"] > first],
         direction=direction,
         usual=usual,
         sentence=_sentence(days, usual, direction, new_producers),

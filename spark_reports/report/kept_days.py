@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Final
 from spark_reports.log.period import days_between
 from spark_reports.report import files, history
 from spark_reports.report.history import DayFacts
-from spark_reports.report.shape import DAYS_BEFORE, to_json
+from spark_reports.report.shape import to_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_DAYS_READ: Final = 31
 NO_ROLLUP: Final = "`daily` writes it, a day each time, to --rollup or to DIR/rollup of --store DIR"
 
 
-def read_week(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:
-    """The facts by day: of the period, the seven days before it and the day after it, as far as the rollup
-    holds them."""
-    return read(spark, rollup, first - timedelta(days=DAYS_BEFORE), last + timedelta(days=1))
+def around(first: date, last: date) -> tuple[date, date]:
+    """The days to read for the report of a period: also the day after it, the seven days before it, and
+    those that show whether the rollup lacks days of these."""
+    return first - timedelta(days=_DAYS_READ), last + timedelta(days=1)
 
 
 def read(spark: "SparkSession", rollup: str, first: date, last: date) -> dict[str, DayFacts]:

@@ -441,6 +441,8 @@ class History(TypedDict):
 
     days: list[PastDay]
     """Eight days, the oldest first. The last one is the day itself."""
+    missing_days: list[str]
+    """The days before that the rollup lacks, if it holds an earlier day, at most 31 days before."""
     direction: str
     """`better`, `worse` or `as_usual`, by the share of rejected records; `not_compared`."""
     usual: Usual | None

@@ -424,11 +424,6 @@ def _known(number: int) -> str:
     return "" if number == DAYS_BEFORE else f" ({number} of {many(DAYS_BEFORE, 'day')} known)"
 
 
-def new_count(trend: Trend | None) -> int:
-    """The number of clients that were rejected today and never on the known ones of the seven days before."""
-    return trend["new_producers"] if trend else 0
-
-
 def short(text: str, limit: int = 160) -> str:
     """The text, printable and cut to `limit` characters. report.json has the whole text.
 

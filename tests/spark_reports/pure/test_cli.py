@@ -134,6 +134,8 @@ def test_help_has_an_example(command, example, capsys):
         ("{", "is not JSON"),
         ("[]", "not a report made by spark_reports"),
         ('{"report": "daily", "version": 99}', "version 99"),
+        ('{"report": "daily", "version": 2}', "lacks a part of a report: 'first_day'"),
+        ('{"report": "daily", "version": 2, "first_day": "", "log": 7}', "lacks a part of a report: 'int'"),
     ],
 )
 def test_a_gate_of_a_file_that_is_no_report_is_exit_code_1_in_one_sentence(content, says, tmp_path, capsys):

@@ -2,10 +2,12 @@
 
 import pytest
 
-from spark_reports.report import gates
+from spark_reports.report import gates, words
 from tests.spark_reports import reports
+from tests.spark_reports.rolled import rejected, reported, row
 
 SPAN = {"proxy": "px", "from_ts": "2026-11-20T00:00:00.000Z", "to_ts": "2026-11-20T01:00:00.000Z"}
+LEFT = "rejected_rate is 0.171873 in the lines left: 1 line lost or unusable"
 AT_LEAST = "rejected_records is at least 941773: 2 lines lost or unusable"
 
 
@@ -41,10 +43,22 @@ def said(text, **log):
         ("silent_boots>0", {"lost_lines": 2}, None),
         ("rejected_records>10000000", {"lost_lines": 2}, AT_LEAST),
         ("rejected_records>10000000", {"lines_unusable": 2}, AT_LEAST),
+        # Lost lines of accepted records lower a share.
+        ("rejected_rate>60%", {"lost_lines": 1}, LEFT),
     ],
 )
 def test_a_gate_trips_above_its_bound(text, log, measured):
     assert said(text, **log) == (measured and f"{text}: {measured}")
+
+
+def test_a_share_that_is_its_bound_trips_no_gate():
+    """7 of 1,000 were more than 0.7%: floats are not exact."""
+    report, tripped = reports.fixed(), []
+    for count in range(1, 1_001):
+        report["totals"] |= {"records_judged": 1_000, "records_rejected": count, "records_broker_rejected": 0}
+        asked = [gates.parse(f"rejected_rate>{each / 10}%") for each in (count, count - 1)]
+        tripped.append([bool(each.tripped_by(report)) for each in asked])
+    assert tripped == [[False, True]] * 1_000
 
 
 @pytest.mark.parametrize("measure", gates.MEASURES)
@@ -70,3 +84,19 @@ def test_a_gate_of_a_topic_that_the_report_leaves_out_trips_and_says_so():
     report = reports.fixed() | {"topics_omitted": {"count": 1, "records": 9, "rejected_records": 3}}
     told = gates.parse("rejected_rate[left-out]>1%").tripped_by(report)
     assert "does not list left-out; a higher --top" in told
+
+
+@pytest.mark.parametrize(
+    ("text", "is_tripped"),
+    [
+        ("rejected_records[orders]>49", True),
+        ("rejected_records[orders]>50", False),
+        ("rejected_rate[orders]>33%", True),
+        ("rejected_rate[orders]>34%", False),  # 50 of 150
+    ],
+)
+def test_a_gate_of_a_topic_trips_if_records_that_were_counted_together_may_be_its_own(text, is_tripped):
+    report = reported([row("svc", 100), rejected("svc", 50, topic=words.FOLDED)])
+    told = f"{text}: 50 rejected records of (other) may be of orders"
+    assert gates.parse(text).tripped_by(report) == (told if is_tripped else None)
+    assert gates.parse("rejected_rate[elsewhere]>99%").tripped_by(report)

@@ -9,7 +9,7 @@ import pytest
 from spark_reports.commands.publishing import Publication
 from spark_reports.log.completeness import Evidence
 from spark_reports.render import html
-from spark_reports.report import history, trend, words
+from spark_reports.report import history, kept_days, trend, words
 from spark_reports.report.shape import Change, to_json
 from tests.spark_reports import reports
 from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
@@ -242,11 +242,25 @@ def test_a_day_that_is_missing_is_a_dash_and_one_that_is_not_compared_is_pale():
     assert 'title="2026-11-17 incomplete" class="pale"><b>0%</b>' in drawing
 
 
-def test_days_that_the_rollup_lacks_between_others_are_missing_days():
-    """Days before the first one that it holds were never wanted."""
-    assert history.missing_days(None) == []
-    assert history.missing_days(of()) == []
-    assert history.missing_days(of(d13=None, d14=None, d16=None, d19=None)) == ["2026-11-16", "2026-11-19"]
+@pytest.mark.parametrize(
+    ("lacks", "earlier", "missing"),
+    [
+        ((), (), []),
+        ((13, 14, 16, 19), (), [16, 19]),  # days before the first one that it holds were never wanted
+        ((13, 14, 16, 19), ("2026-10-20",), [13, 14, 16, 19]),
+        (range(13, 20), (), []),
+        (range(13, 21), (), []),
+        (range(13, 20), ("2026-10-20",), [*range(13, 20)]),
+    ],
+)
+def test_days_that_the_rollup_lacks_after_one_that_it_holds_are_missing_days(
+    lacks, earlier, missing, tmp_path
+):
+    facts = reports.week(**{f"d{n}": None for n in lacks})
+    facts |= {day: facts["2026-11-20"] | {"day": day} for day in earlier}
+    kept_days.keep(None, str(tmp_path), [each | {"processes": []} for each in facts.values()])
+    facts = kept_days.read(None, str(tmp_path), *kept_days.around(FRIDAY, FRIDAY))
+    assert history.compared(facts, FRIDAY, 0)["missing_days"] == [f"2026-11-{n}" for n in missing]
 
 
 SHARES = {  # rejected records among 100, from the 13th to the 20th; None: it sent nothing
