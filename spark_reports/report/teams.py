@@ -81,7 +81,7 @@ class Latest(TypedDict):
     rows: list[TeamRow]
     """At most `--top` of each outcome, the worst."""
     days: list[TeamDay]
-    """At most thirty, the oldest first. A day without a report is missing."""
+    """The last thirty, the oldest first. A day without a report is missing."""
 
 
 def folder_of(team: str | None) -> str:
@@ -99,7 +99,8 @@ def latest(report: Report, team: Team, before: Latest | None) -> Latest:
     known = [] if before is None else before["days"]
     days = {day["day"]: day for day in (*known, *made["days"])}
     newer = before if before is not None and before["day"] > made["day"] else made
-    return {**newer, "days": [days[day] for day in sorted(days)][-DAYS:]}
+    first = str(date.fromisoformat(newer["day"]) - timedelta(days=DAYS - 1))
+    return {**newer, "days": [days[day] for day in sorted(days) if day >= first]}
 
 
 def _of_day(report: Report, team: Team) -> Latest:

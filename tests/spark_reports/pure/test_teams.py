@@ -156,6 +156,8 @@ def test_thirty_days_are_kept_and_an_earlier_day_that_is_made_again_changes_only
     page = Page(files["index.html"])
     assert "rejected: 2,910 records on 30 days" in page.words
     assert {f"{each['day']}.html" for each in after["days"]} <= set(page.links)
+    later = latest(on("2026-11-20", day_of), "Ours", text)  # days without a report are days, too
+    assert [each["day"][5:] for each in later["days"]] == [*(f"10-{n}" for n in range(22, 32)), "11-20"]
 
 
 @pytest.mark.parametrize(
