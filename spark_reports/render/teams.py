@@ -145,11 +145,10 @@ def _month(days: Sequence[TeamDay]) -> Markup | None:
 def feed(known: Latest) -> str:
     """The days as an Atom feed (RFC 4287), the newest first."""
     base = known["page"].rpartition("/")[0] + "/" if known["page"] else ""
-    folder = teams.folder_of(known["team"])
     entries = [
         element(
             "entry",
-            element("id", _urn(folder, day["day"])),
+            element("id", _urn(known, day["day"])),
             element("title", words.short(day["subject"])),
             element("updated", day["generated_ts"]),
             element("link", href=f"{base}{teams.page_of(day['day'])}"),
@@ -159,7 +158,7 @@ def feed(known: Latest) -> str:
     ]
     return raw('<?xml version="1.0" encoding="utf-8"?>\n') + element(
         "feed",
-        element("id", _urn(folder, "")),
+        element("id", _urn(known, "")),
         element("title", f"tsproxy: {words.team(known['team'])}"),
         element("author", element("name", "tsproxy")),
         element("updated", max(day["generated_ts"] for day in known["days"])),
@@ -169,6 +168,7 @@ def feed(known: Latest) -> str:
     )
 
 
-def _urn(folder: str, day: str) -> str:
-    """The id of a feed or an entry: the same wherever the folder is."""
-    return uuid5(NAMESPACE_URL, f"tsproxy/{folder}/{day}").urn
+def _urn(known: Latest, day: str) -> str:
+    """The id of a feed or an entry: the same wherever the folder is, and another one for each cluster."""
+    cluster = f"{known['cluster_id']}/" if known["cluster_id"] else ""
+    return uuid5(NAMESPACE_URL, f"tsproxy/{cluster}{teams.folder_of(known['team'])}/{day}").urn

@@ -43,6 +43,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         is_over=is_over,
         headline=headline(totals, causes, log["state"], _missing_days(day.evidence, first, last, now_ms)),
         log=log,
+        cluster_id=summary["cluster_id"],
         totals=totals,
         producers=producers,
         producers_omitted=shape.Omitted(

@@ -128,9 +128,10 @@ SUMMARY: Final = Grouping(
         "would_reject_records": _records("would_be_rejected"),
         "repaired_producers": Measure(How.DISTINCT, CLIENT, "ended_repaired"),
         "far_behind_records": Measure(How.SUM, ("bad_records",), "is_far_behind"),
+        "cluster_id": _least("cluster_id"),
     },
 )
-"""One row, with the columns of `shape.Totals`."""
+"""One row, with the columns of `shape.Totals`, and the cluster: there is one (`sums.summed`)."""
 
 WORST_TOPICS: Final = Grouping(
     keys=("topic",), measures=_JUDGED_AND_REJECTED, order=("rejected_records", "records")

@@ -516,6 +516,8 @@ class Report(TypedDict):
     """False if the report was made before the end of the period."""
     headline: str
     log: LogQuality
+    cluster_id: str | None
+    """Kafka's id of the cluster; null if the log does not have it."""
     totals: Totals
     producers: list[Producer]
     """The worst, at most `--top` of each team; without owners, at most `--top`."""

@@ -70,6 +70,8 @@ class Latest(TypedDict):
     version: int
     team: str | None
     """Null for the producers that nobody owns."""
+    cluster_id: str | None
+    """As in Report, or of the days before."""
     channel: str | None
     day: str
     subject: str
@@ -97,6 +99,7 @@ def latest(report: Report, team: Team, before: Latest | None) -> Latest:
     """latest.json after the report of one day. `before`: what was there."""
     made = _of_day(report, team)
     known = [] if before is None else before["days"]
+    made["cluster_id"] = made["cluster_id"] or (before and before["cluster_id"])
     days = {day["day"]: day for day in (*known, *made["days"])}
     newer = before if before is not None and before["day"] > made["day"] else made
     first = str(date.fromisoformat(newer["day"]) - timedelta(days=DAYS - 1))
@@ -112,6 +115,7 @@ def _of_day(report: Report, team: Team) -> Latest:
         Latest,
         team,
         version=_VERSION,
+        cluster_id=report["cluster_id"],
         day=day,
         subject=subject,
         text="\n".join(_texts(report, team, page)),
@@ -200,7 +204,7 @@ def linked(report: Report, known: Latest) -> Report:
 
 def from_text(text: str | None) -> Latest | None:
     """The file that `to_json` wrote; None for anything else, whose days are then lost."""
-    known = from_json(Latest, text or "")
+    known = from_json(Latest, text or "", {"cluster_id": None})
     if known is None or known["version"] != _VERSION or not known["days"]:
         return None
     return known if all(is_day(day["day"]) for day in (known, *known["days"])) else None

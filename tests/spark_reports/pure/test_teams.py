@@ -197,6 +197,26 @@ def test_the_feed_is_atom_with_an_entry_for_each_day_the_newest_first():
     assert [each.find(f"{ATOM}id").text for each in again.findall(f"{ATOM}entry")] == ids[1:]
 
 
+def test_feeds_of_two_clusters_share_no_id_and_a_quiet_day_changes_none():
+    """A reader takes two entries with one id for one (RFC 4287, 4.2.6)."""
+
+    def ids(text):
+        return re.findall("<id>(.*?)</id>", text[teams.FEED])
+
+    one, two, neither = (reported([rejected("our-app", cluster_id=name)], TWO) for name in ("c1", "c2", None))
+    files = folder(one, "Ours")
+    assert len({*ids(files), *ids(folder(two, "Ours")), *ids(folder(neither, "Ours"))}) == 6
+    assert ids(folder(neither, "Ours")) == [
+        "urn:uuid:7cfda61a-86d7-5b7d-983c-e5e5083c9b94",
+        "urn:uuid:044b6eb8-a17d-513d-96c7-60f42b868c14",
+    ]  # as earlier releases made them
+    quiet = folder(on("2026-11-21", reported([], TWO)), "Ours", files[teams.LATEST])
+    assert set(ids(files)) < set(ids(quiet))
+    older = json.loads(folder(neither, "Ours")[teams.LATEST])
+    del older["cluster_id"]  # as an earlier release wrote it
+    assert len(latest(on("2026-11-21", one), "Ours", json.dumps(older))["days"]) == 2
+
+
 def test_without_addresses_no_file_has_one():
     """A log keeps them unless the proxy drops them, and not each reader of a report may see them. The rollup
     of such a report has none, too."""
