@@ -13,6 +13,7 @@ from tsproxy.cluster.tokens import _RENEWED_AT
 from tsproxy.config.patterns import MAX_CHARACTERS
 from tsproxy.config.values import MAX_HELP
 from tsproxy.fastpath import adaptive
+from tsproxy.model.kafka import ABOUT_RECORDS
 from tsproxy.model.names import NAME_CHARS
 from tsproxy.model.policy import FAR_BEHIND_MS, HOUR_MS, PRESETS, Preset
 from tsproxy.model.principals import MAX_SUBJECT
@@ -26,7 +27,6 @@ from tsproxy.proxy.custom_rules import SLOW_S
 from tsproxy.proxy.dead_letters import drops, sender
 from tsproxy.proxy.reload import certificates, waivers
 from tsproxy.session.job import MAX_OBJECTS
-from tsproxy.session.outcomes import _ABOUT_RECORDS
 from tsproxy.session.sasl_names import MAX_CLAIMS_BYTES
 from tsproxy.session.topic_names import NAME_WAIT_MS
 from tsproxy.tls.certificate_expiry import WARNED_EARLY_S
@@ -76,7 +76,7 @@ PROMISED = {
         f"one batch in {adaptive.ONE_READ_OF} is read, at random",
         f"is read for {adaptive.READ_ALL_MS // S // MINUTE_S} minutes, "
         f"and until {adaptive.TRUSTED_AFTER} more were in order",
-        f"(errors {', '.join(map(str, sorted(_ABOUT_RECORDS)[:2]))} and {max(_ABOUT_RECORDS)})",
+        f"(errors {', '.join(map(str, sorted(ABOUT_RECORDS)[:2]))} and {max(ABOUT_RECORDS)})",
         f"Trust begins at 0 again after a pause of {word(adaptive.PAUSE_MS / S / MINUTE_S)} minute",
         f"steps of the wall clock of a {word(S / STEP_MS)} of a second or more",
         said("second witness for one minute, so that", monitor.TOLD_BEFORE_MS / S, MINUTE_S),

@@ -9,6 +9,7 @@ from tests.proxy.measured import REJECTED
 from tests.proxy.test_admin_pages import CONFIG, HOSTILE, NOW_MS, OneProxy, Tags, rejected, report_of
 from tests.spark_reports import browser
 from tsproxy.model.addresses import Address
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import Culprit, VerdictName
 from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.verdict import Reason, UnitGuess
@@ -34,6 +35,15 @@ def text_of(report):
 def in_seconds(now_ms=NOW_MS, **facts):
     facts = {"reason": Reason.TOO_OLD, "unit_guess": UnitGuess.SECONDS, **facts}
     return rejected("loyalty", now_ms, culprits=(Culprit(0, SECONDS),), **facts)
+
+
+UNAUTHORIZED = rejected(
+    verdict=VerdictName.BROKER_REJECTED,
+    reason=Reason.OTHER,
+    unit_guess=None,
+    error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    bad_records=38,
+)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +72,16 @@ def in_seconds(now_ms=NOW_MS, **facts):
         ),
         (
             report_of(*(rejected(f"name-{number}") for number in range(SHOWN + 2))),
-            f"attention Clients are served, more than {SHOWN} producers sent bad timestamps in the last 5 "
+            f"attention Clients are served, at least {SHOWN} producers sent bad timestamps in the last 5 "
             "minutes",
+        ),
+        (
+            report_of(UNAUTHORIZED, rejected("b", reason=Reason.INVALID_CRC)),
+            "attention Clients are served, records of 2 producers rejected in the last 5 minutes",
+        ),
+        (
+            report_of(UNAUTHORIZED, rejected("b")),
+            "attention Clients are served, 1 producer sent bad timestamps in the last 5 minutes",
         ),
         (report_of(not_ready=["no broker"]), "not ready Clients cannot be served: no broker"),
         (
@@ -109,10 +127,21 @@ def test_each_producer_has_the_mistake_what_to_do_and_since_when():
 
 
 def test_what_the_broker_rejected_before_the_limits_were_known_is_the_same_row():
-    outcomes = [in_seconds(), in_seconds(verdict=VerdictName.BROKER_REJECTED, rule=None)]
+    by_broker = in_seconds(
+        verdict=VerdictName.BROKER_REJECTED, rule=None, error_code=ErrorCode.INVALID_TIMESTAMP
+    )
+    outcomes = [in_seconds(), by_broker]
 
     [sender] = senders(report_of(*outcomes).offenders, NOW_MS)
     assert sender.row.bad_records == 2
+
+
+def test_what_the_broker_rejected_for_something_else_names_its_error_and_no_bad_record():
+    text = text_of(report_of(UNAUTHORIZED))
+
+    assert "the answer was TOPIC_AUTHORIZATION_FAILED" in text
+    assert "38 records rejected" in text
+    assert "bad record" not in text.partition("Producers with bad or rejected records")[2]
 
 
 def test_records_that_are_only_counted_are_no_alarm_and_are_told_apart():

@@ -80,6 +80,15 @@ BOOKED = {
             f"batches_total{{{ALL_ACCEPTED}}}": 2,
         },
     ),
+    "rejected by a broker for its records": (
+        [ended(VerdictName.BROKER_REJECTED, code) for code in (32, 87)],
+        {f"bad_records_total{{{CAUSE}}}": 10},
+    ),
+    # Too large, a wrong principal, a policy of the cluster, an old epoch.
+    "rejected by a broker for something else": (
+        [ended(VerdictName.BROKER_REJECTED, code) for code in (10, 29, 44, 47)],
+        NONE_IS_BAD,
+    ),
     "split and sent again": ([ended(VerdictName.BROKER_REJECTED, 10, is_final=False)], NONE_IS_BAD),
     "sent again": ([ended(VerdictName.BROKER_REJECTED, 19, is_final=False)], NONE_IS_BAD),
     "nobody can tell its end": ([ended(VerdictName.UNCONFIRMED, 10)], NONE_IS_BAD),

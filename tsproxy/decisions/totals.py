@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from tsproxy.decisions.drift import bucket, drift_ms
 from tsproxy.decisions.text import bounded, bounded_or_none
-from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
+from tsproxy.model.kafka import ABOUT_RECORDS, NO_TIMESTAMP, ErrorCode
 from tsproxy.model.outcome import Cause, CulpritColumns, Outcome, Peer, VerdictName
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
@@ -44,6 +44,11 @@ class Key(NamedTuple):
     def is_exemplary(self) -> bool:
         """True if a batch may get a decision line. All others are only counted."""
         return self.verdict in _REJECTED or self.verdict is VerdictName.REPAIRED or self.would_reject is True
+
+    @property
+    def is_about_records(self) -> bool:
+        """False if a broker rejected the batch for something else, such as the client's rights."""
+        return self.verdict != VerdictName.BROKER_REJECTED or self.error_code in ABOUT_RECORDS
 
 
 def key_of(peer: Peer, topic: str, verdict: VerdictName, **how: Any) -> Key:

@@ -211,6 +211,12 @@ class ErrorCode(IntEnum):
     CONTROLLER_ID_NOT_REGISTERED = 136
 
 
+ABOUT_RECORDS: Final = frozenset(
+    {ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD}
+)
+"""The errors with which a broker rejects a batch for its records."""
+
+
 class TimestampType(IntEnum):
     """Attribute bit 3 of a batch, and the topic's `message.timestamp.type`."""
 

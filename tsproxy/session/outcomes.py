@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode
+from tsproxy.model.kafka import ABOUT_RECORDS, NO_TIMESTAMP, ErrorCode
 from tsproxy.model.outcome import Culprit, CulpritColumns, Outcome, VerdictName
 from tsproxy.model.policy import CANDIDATE, Mode
 from tsproxy.model.produce import PartitionProduceResponse, ProduceResponse
@@ -66,14 +66,9 @@ def of_answer(verdict: RequestVerdict, response: ProduceResponse) -> Iterator[Ou
             yield _broker_rejected(verdict, partition, answered)
 
 
-_ABOUT_RECORDS: Final = frozenset(
-    {ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_TIMESTAMP, ErrorCode.INVALID_RECORD}
-)
-
-
 def is_bad(outcome: Outcome) -> bool:
     """True if a broker rejected the batch for its records."""
-    return outcome.error_code in _ABOUT_RECORDS
+    return outcome.error_code in ABOUT_RECORDS
 
 
 def _accepted(verdict: RequestVerdict, partition: PartitionVerdict) -> Outcome:

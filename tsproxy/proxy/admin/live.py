@@ -86,14 +86,17 @@ class _Kind(StrEnum):
     trouble = "not ready"
 
 
-def _state(report: Report, warnings: Sequence[str], bad: Sequence[Sender]) -> tuple[_Kind, str]:
+def _state(report: Report, warnings: Sequence[str], every: Sequence[Sender]) -> tuple[_Kind, str]:
     if report.not_ready:
         return _Kind.trouble, f"Clients cannot be served: {_first(report.not_ready)}"
-    lately = [sender for sender in bad if sender.sends_now(report.now_ms)]
+    lately = [sender for sender in every if sender.sends_now(report.now_ms)]
     now = [sender for sender in lately if not sender.is_only_counted]
+    bad = [sender for sender in now if sender.is_about_time or sender.is_rest]
     parts = []
-    if now:
-        parts.append(f"{_producers(now)} sent bad timestamps in the last 5 minutes")
+    if any(sender.is_about_time for sender in bad):
+        parts.append(f"{_producers(bad)} sent bad timestamps in the last 5 minutes")
+    elif now:
+        parts.append(f"records of {_producers(now)} rejected in the last 5 minutes")
     elif lately:
         parts += ["nothing rejected in the last 5 minutes", f"records of {_producers(lately)} only counted"]
     else:
@@ -114,9 +117,11 @@ def _first(problems: Sequence[str]) -> str:
 
 
 def _producers(several: Sequence[Sender]) -> str:
-    """The number of producers, such as `2 producers`. The row for all others stands for at least one more."""
-    more = "more than " if any(sender.is_rest for sender in several) else ""
-    return f"{more}{many(len({sender.who for sender in several if not sender.is_rest}), 'producer')}"
+    """The number of producers, such as `2 producers`. The row for all others stands for at least one, maybe
+    for one that has rows of its own, too."""
+    named = {sender.who for sender in several if not sender.is_rest}
+    at_least = "at least " if any(sender.is_rest for sender in several) else ""
+    return f"{at_least}{many(max(1, len(named)), 'producer')}"
 
 
 def _troubles(kind: _Kind, troubles: Sequence[str]) -> Markup:
@@ -171,7 +176,7 @@ def _senders(bad: Sequence[Sender], now_ms: int) -> Markup:
     entries = [_sender(sender, now_ms) for sender in bad]
     nobody = element("p", "None since this proxy started.", class_="soft")
     body = element("ol", *entries, class_="senders") if entries else nobody
-    return element("section", element("h2", "Producers with bad timestamps"), body, id="offenders")
+    return element("section", element("h2", "Producers with bad or rejected records"), body, id="offenders")
 
 
 def _sender(sender: Sender, now_ms: int) -> Markup:
@@ -196,7 +201,7 @@ def _sender(sender: Sender, now_ms: int) -> Markup:
     )
     counted = element(
         "div",
-        element("strong", many(row.bad_records, "bad record")),
+        element("strong", many(row.bad_records, "bad record")) if key.is_about_records else None,
         element("span", f"{many(row.records, 'record')} {sender.outcome}"),
         element("small", f"since {first} ({_ago(now_ms - row.first_ms)}), {last}"),
     )

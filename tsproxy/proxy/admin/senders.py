@@ -1,4 +1,4 @@
-"""The producers of bad timestamps, for people: the rows of the offenders, joined, and with advice. Pure."""
+"""The producers of bad or rejected records, for people: the offenders joined, with advice. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,18 @@ from tsproxy.model.words import dated
 from tsproxy.proxy.metrics.offenders import REST, Offender, highest
 
 LATELY_MS: Final = 5 * 60_000
-"""A client that has sent bad timestamps within this time counts as a client that still sends them."""
+"""A client that has sent such records within this time counts as a client that still sends them."""
+
+_ABOUT_TIME: Final = frozenset(
+    {
+        Reason.TOO_FAR_AHEAD,
+        Reason.TOO_OLD,
+        Reason.NEGATIVE,
+        Reason.MISSING,
+        Reason.TYPE_MISMATCH,
+        Reason.JUMP_AHEAD,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,10 @@ class Sender:
     @property
     def is_only_counted(self) -> bool:
         return self.row.key.would_reject is True
+
+    @property
+    def is_about_time(self) -> bool:
+        return self.row.key.reason in _ABOUT_TIME
 
     def sends_now(self, now_ms: int) -> bool:
         return now_ms - self.row.last_ms < LATELY_MS
@@ -58,7 +73,7 @@ class Sender:
         if _is_far_behind(key):
             advice = "an old archive? If not, check the producer's unit and clock"
             return "timestamps are far behind the clock", advice
-        if key.reason:
+        if key.reason and key.is_about_records:
             return Reason(key.reason).cause, Reason(key.reason).fix
         return _error_name(key.error_code), "look up the error code in Kafka's documentation"
 
@@ -94,7 +109,7 @@ def _joined(row: Offender) -> Offender:
     if key == REST:
         return row
     rejections = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
-    is_rejected = key.verdict in rejections and key.reason is not None
+    is_rejected = key.verdict in rejections and key.reason is not None and key.is_about_records
     merged = key._replace(
         listener="",
         verdict=VerdictName.REJECTED if is_rejected else key.verdict,

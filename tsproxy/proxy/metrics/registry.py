@@ -32,12 +32,12 @@ _TAKEN: Final = frozenset({VerdictName.ACCEPTED, VerdictName.REPAIRED})
 
 
 def _has_fault(key: Key) -> bool:
-    """True if records of the batches are at fault. They are not if a broker rejected the batch and the client
-    may send it again, or if the batch is unconfirmed."""
+    """True if records of the batches are at fault. They are not if a broker rejected the batch for something
+    else, if the client may send it again, or if the batch is unconfirmed."""
     if key.would_reject:
         return True
     if key.verdict is VerdictName.BROKER_REJECTED:
-        return key.is_final
+        return key.is_final and key.is_about_records
     return key.verdict is not VerdictName.UNCONFIRMED
 
 
