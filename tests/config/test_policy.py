@@ -56,6 +56,22 @@ def test_a_file_without_a_policy_enforces_the_brokers_limits_and_looks_ahead_to_
     assert (policy.defaults.before, policy.defaults.after) == (TimeLimit(None), TimeLimit(3_600_000))
 
 
+@pytest.mark.parametrize(
+    ("text", "network"),
+    [
+        ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
+        ("::ffff:192.0.2.7", "192.0.2.7/32"),
+        ("::ffff:0:0/96", "0.0.0.0/0"),
+        ("::/0", "::/0"),
+        ("64:ff9b::/96", "64:ff9b::/96"),
+    ],
+)
+def test_a_network_of_mapped_addresses_is_the_ipv4_network_that_clients_are_in(text, network):
+    """A client's address is compared as IPv4 on each kind of socket."""
+    rules = f"policy: {{ rules: [{{ name: r, mode: off, match: {{ addresses: ['{text}'] }} }}] }}\n"
+    assert policy_of(rules).rules[0].match.addresses == (ip_network(network),)
+
+
 def test_every_key_of_a_full_policy_arrives():
     policy = policy_of(FULL)
     payments, legacy = policy.rules

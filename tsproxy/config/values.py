@@ -358,12 +358,15 @@ def yes_or_no(text: str) -> bool:
 
 
 def network(text: str) -> IPv4Network | IPv6Network:
+    """A network. One of IPv4-mapped addresses becomes that of IPv4: so clients' addresses are compared."""
     try:
-        return ip_network(text.strip())
+        block = ip_network(text.strip())
     except ValueError:
         raise ValueError(
             "an address or a network without host bits, such as 10.0.0.0/8 or 192.0.2.7"
         ) from None
+    mapped = block.network_address.ipv4_mapped if isinstance(block, IPv6Network) else None
+    return IPv4Network((mapped, block.prefixlen - 96)) if mapped else block
 
 
 def instant_ms(text: str) -> int:
