@@ -1,6 +1,8 @@
 """The live page tells somebody on call whether it is well, who is bad, since when, and what to do."""
 
 import asyncio
+import html
+import re
 from dataclasses import replace
 
 import pytest
@@ -159,6 +161,32 @@ def test_records_that_are_only_counted_are_no_alarm_and_are_told_apart():
     assert "nothing rejected in the last 5 minutes, records of 1 producer only counted" in text
     assert "far behind, only counted" in text
     assert "an old archive?" in text
+
+
+@pytest.mark.parametrize(
+    ("ends", "cards"),
+    [
+        ({}, ["records accepted: 0, ", "records rejected: 0, "]),
+        ({"accepted": 7, "repaired": 3}, ["records accepted: 10, 3 repaired", "records rejected: 0, "]),
+        (
+            {"accepted": 7, "unconfirmed": 3},
+            ["records accepted: 7, ", "records rejected: 0, ", "records unconfirmed: 3, "],
+        ),
+        (
+            {"accepted": 7, "rejected": 1, "broker_rejected": 2},
+            ["records accepted: 7, ", "records rejected: 3, 30.0%"],
+        ),
+        ({"rejected": 10}, ["records accepted: 0, ", "records rejected: 10, 100.0%"]),
+        ({"accepted": 1, "rejected": 9_999}, ["records accepted: 1, ", "records rejected: 9,999, >99.9%"]),
+        ({"accepted": 9_999, "rejected": 1}, ["records accepted: 9,999, ", "records rejected: 1, <0.1%"]),
+    ],
+)
+def test_the_cards_count_each_record_where_it_ended(ends, cards):
+    batches = {verdict: replace(REJECTED.batch, records=records) for verdict, records in ends.items()}
+    report = report_of(*(rejected(verdict=VerdictName(end), batch=each) for end, each in batches.items()))
+    found = re.findall(r"<dt>(records.*?)</dt><dd>(.*?)</dd><dd>(.*?)</dd>", live.page(CONFIG, report))
+
+    assert [html.unescape("{}: {}, {}".format(*card)) for card in found] == cards
 
 
 @pytest.mark.parametrize(

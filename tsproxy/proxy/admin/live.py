@@ -22,7 +22,6 @@ from tsproxy.proxy.admin.senders import Sender, senders
 from tsproxy.proxy.admin.troubles import troubles
 from tsproxy.proxy.clock_check.offsets import offset_text
 from tsproxy.proxy.metrics.catalogue import CLOCK_OFFSET, CLOCK_OFFSET_MARGIN
-from tsproxy.proxy.metrics.registry import SENT_AGAIN
 from tsproxy.proxy.metrics.totals import Families, rows
 
 _STYLE: Final = files(__package__).joinpath("live.css").read_text(encoding="utf-8")
@@ -153,13 +152,15 @@ def _counts(families: Families) -> Markup:
 
     records, of_bytes = "tsproxy_records_total", "tsproxy_bytes_total"
     rejected = count(records, verdict="rejected") + count(records, verdict="broker_rejected")
-    settled = count(records) - count(records, verdict=SENT_AGAIN)
     held = f"{_size(count('tsproxy_buffered_bytes'))} buffered"
     dropped = f"{shown('tsproxy_decisions_dropped_total')} dropped"
-    share = f"{100 * rejected / settled:.2g}%" if rejected else ""
+    repaired, unconfirmed = count(records, verdict="repaired"), count(records, verdict="unconfirmed")
+    accepted = count(records, verdict="accepted") + repaired
+    share = rejected / (accepted + rejected + unconfirmed) if rejected else 0
     cards = (
-        ("records accepted", shown(records, verdict="accepted"), ""),
-        ("records rejected", f"{rejected:,.0f}", share),
+        ("records accepted", f"{accepted:,.0f}", f"{repaired:,.0f} repaired" if repaired else ""),
+        ("records rejected", f"{rejected:,.0f}", _percent(share) if share else ""),
+        *([("records unconfirmed", f"{unconfirmed:,.0f}", "")] if unconfirmed else []),
         ("bytes from clients", _size(count(of_bytes, direction="from_client")), ""),
         ("bytes from brokers", _size(count(of_bytes, direction="from_broker")), ""),
         ("connections", shown("tsproxy_connections"), held),
@@ -170,6 +171,14 @@ def _counts(families: Families) -> Markup:
         for name, value, note in cards
     ]
     return element("dl", *parts, class_="cards")
+
+
+def _percent(share: float) -> str:
+    """A share above 0 as a percentage. It is never rounded to 0%, and only all are 100%."""
+    percent = 100 * share
+    if percent < 0.1:
+        return "<0.1%"
+    return ">99.9%" if 99.9 < percent < 100 else f"{percent:.1f}%"
 
 
 def _senders(bad: Sequence[Sender], now_ms: int) -> Markup:
