@@ -6,13 +6,15 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
 from tsproxy.cluster.client_options import security_options
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
 from tsproxy.tls.contexts import CurrentTls
 
+TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
+"""A batch is too large for its topic, or for a request."""
 _REQUEST_TIMEOUT_MS: Final = 10_000
 _CLOSE_S: Final = 2.0
 _METADATA_MS: Final = 5_000

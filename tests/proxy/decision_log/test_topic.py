@@ -74,6 +74,26 @@ async def test_what_a_killed_proxy_had_not_sent_is_sent_by_the_next_one(kafka_44
     assert of_boot(lines) == of_boot(second.decisions())
 
 
+async def test_a_topic_with_a_smaller_limit_gets_every_line_but_one_that_is_too_large_alone(
+    kafka_440, topic, tmp_path
+):
+    """A batch that the topic refuses is sent again as smaller ones. So no line keeps back those after it."""
+    await kafka_440.create_topic(f"{topic}-log", config={"max.message.bytes": "50000"})
+    facts = {"ts": "2026-11-30T00:00:00.000Z", "event": "counters", "v": 1, "proxy": "px", "boot": "old"}
+    sizes = [700] * 200 + [60_000] + [700] * 20
+    old = [json.dumps(facts | {"seq": seq, "pad": "x" * size}) for seq, size in enumerate(sizes)]
+    (tmp_path / "decisions-20261130T000000Z-px-old-0001.jsonl").write_text("\n".join(old) + "\n")
+    (tmp_path / ".unsent-px-old").touch()
+    async with proxy_of(kafka_440, topic, tmp_path) as proxy:
+        await until(lambda: not (tmp_path / ".unsent-px-old").exists())
+        await until_page(proxy, "/metrics", 200, "tsproxy_decision_topic_up 1.0")
+
+    came = of_boot([line for _, _, line in await sent(kafka_440, f"{topic}-log") if line["boot"] == "old"])
+    assert [seq for _, _, seq in came] == [seq for seq, size in enumerate(sizes) if size < 50_000]
+    not_sent = [line["bytes"] for line in proxy.log if line["event"] == "decision_not_sent"]
+    assert not_sent == [len(line) for line in old if len(line) > 50_000]
+
+
 def test_a_line_that_is_none_of_ours_is_not_sent():
     no_text = b'{"proxy":"p","boot":"b","seq":1,"event":"decision","v":1,"ts":5}'
     for line in (b"", b"x", b"[]", b"7", b'{"seq":1}', b"\xff", no_text):

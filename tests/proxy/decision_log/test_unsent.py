@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.proxy.decision_log.logs import names
-from tsproxy.proxy.decision_log.unsent import Position, Unsent
+from tsproxy.proxy.decision_log.unsent import CHUNK_BYTES, Position, Unsent
 
 NAME = "px-boot"
 
@@ -15,10 +15,11 @@ def write(folder, number, content, *, is_open=False, name=NAME):
     return path
 
 
-def drain(unsent):
+def drain(unsent, most_bytes=CHUNK_BYTES):
     """All that can be read now, sent chunk by chunk."""
     lines = []
-    while chunk := unsent.read():
+    while chunk := unsent.read(most_bytes):
+        assert len(chunk.lines) == 1 or sum(len(line) + 1 for line in chunk.lines) <= most_bytes
         lines += chunk.lines
         unsent.sent(chunk.after)
     return lines
@@ -45,11 +46,14 @@ def test_a_line_that_is_being_written_is_waited_for(tmp_path):
     assert drain(unsent) == [b"half", b"later"]
 
 
-@given(st.lists(st.binary(max_size=90_000).map(lambda line: line.hex().encode()), max_size=5))
-def test_lines_of_any_length_come_whole(tmp_path_factory, lines):
+@given(
+    st.lists(st.binary(max_size=90_000).map(lambda line: line.hex().encode()), max_size=5),
+    st.integers(0, CHUNK_BYTES),
+)
+def test_lines_of_any_length_come_whole(tmp_path_factory, lines, most_bytes):
     folder = tmp_path_factory.mktemp("any")
     write(folder, 1, b"".join(line + b"\n" for line in lines))
-    assert drain(Unsent.begin(folder, NAME)) == lines
+    assert drain(Unsent.begin(folder, NAME), most_bytes) == lines
 
 
 def test_the_next_process_goes_on_where_a_killed_one_was(tmp_path):

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import BrokerResponseError, KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from aiokafka.errors import BrokerResponseError, KafkaError
 from aiokafka.producer.message_accumulator import BatchBuilder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
 from tsproxy.cluster.conversation import Pause, keep_conversing
-from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
+from tsproxy.cluster.kafka_producer import TOO_LARGE, connected_producer, partitions_of
 from tsproxy.config.settings import Config
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.totals import Totals
@@ -48,8 +48,6 @@ REJECTIONS: Final = 3
 REST: Final = 3
 """The pause after a chunk, as a multiple of the time that the chunk took. So the copies for a client in a
 loop take at most a quarter of this process's time."""
-
-_TOO_LARGE: Final = (MessageSizeTooLargeError, RecordListTooLargeError)
 
 
 @dataclass(slots=True)
@@ -248,7 +246,7 @@ class DeadLetters(Collector):
             try:
                 sent = await producer.send_batch(batch, self._topic, partition=partition % partitions)
                 await self._acknowledged(sent)
-            except _TOO_LARGE:
+            except TOO_LARGE:
                 return len(records) // 2
         return packed
 

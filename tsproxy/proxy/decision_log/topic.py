@@ -13,10 +13,9 @@ from typing import Final, ParamSpec, TypeVar
 
 import orjson
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import MessageSizeTooLargeError
 
 from tsproxy.cluster.conversation import Pause, keep_conversing
-from tsproxy.cluster.kafka_producer import connected_producer, partitions_of
+from tsproxy.cluster.kafka_producer import TOO_LARGE, connected_producer, partitions_of
 from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.log_events.catalogue import (
     DECISION_NOT_SENT,
@@ -24,7 +23,7 @@ from tsproxy.log_events.catalogue import (
     DECISION_TOPIC_RESUMED,
 )
 from tsproxy.proxy.daemon_threads import DaemonThreads
-from tsproxy.proxy.decision_log.unsent import Unsent
+from tsproxy.proxy.decision_log.unsent import CHUNK_BYTES, Unsent
 from tsproxy.proxy.notes import Trouble
 from tsproxy.proxy.wait import cancelled, wait_at_most
 from tsproxy.tls.contexts import CurrentTls
@@ -33,7 +32,6 @@ CLIENT_ID: Final = "tsproxy-decisions"
 POLL_INTERVAL_S: Final = 1.0
 SEND_WARN_S: Final = 5.0
 RETRY_MS: Final = 2_000
-_BATCH_BYTES: Final = 64 * 1024
 
 Headers = list[tuple[str, bytes]]
 P = ParamSpec("P")
@@ -47,10 +45,10 @@ class DecisionTopic:
         self, settings: TopicSettings, upstream: Upstream, tls: CurrentTls | None, directory: Path, name: str
     ) -> None:
         self.sent = 0
-        self.rejected = 0
-        """The lines that were too large for a record."""
         self._directory = directory
         self._ending = asyncio.Event()
+        self._most_bytes = CHUNK_BYTES
+        """Lines sent together. It shrinks until the topic takes a batch of them."""
         self._name = name
         self._settings = settings
         self._task: asyncio.Task[None] | None = None
@@ -110,7 +108,7 @@ class DecisionTopic:
             CLIENT_ID,
             self._settings.bootstrap_servers,
             enable_idempotence=True,
-            max_batch_size=_BATCH_BYTES,
+            max_batch_size=CHUNK_BYTES,
         ) as producer:
             await self._send_all(producer)
 
@@ -138,7 +136,7 @@ class DecisionTopic:
 
     async def _send_chunk(self, producer: AIOKafkaProducer, unsent: Unsent) -> bool:
         """Send some lines of one boot. False if there were none."""
-        chunk = await self._beside(unsent.read)
+        chunk = await self._beside(unsent.read, self._most_bytes)
         if chunk is None:
             return False
         acknowledgements = []
@@ -147,10 +145,16 @@ class DecisionTopic:
                 key, headers = key_and_headers(line)
                 sent = await producer.send(self._settings.name, line, key=key, headers=headers)
                 acknowledgements.append(sent)
-            except (MessageSizeTooLargeError, ValueError) as error:  # ValueError: not a line of the log
-                self.rejected += 1
+            except (*TOO_LARGE, ValueError) as error:  # ValueError: not a line of the log
                 DECISION_NOT_SENT(error=type(error).__name__, bytes=len(line))
-        await self._until_acknowledged(acknowledgements)
+        try:
+            await self._until_acknowledged(acknowledgements)
+        except TOO_LARGE as error:
+            if len(chunk.lines) > 1:  # sent again by a new connection: brokers do not skip sequence numbers
+                self._most_bytes = sum(map(len, chunk.lines)) // 2
+                raise
+            DECISION_NOT_SENT(error=type(error).__name__, bytes=len(chunk.lines[0]))
+            acknowledgements.clear()
         await self._beside(unsent.sent, chunk.after)
         self.sent += len(acknowledgements)
         return True

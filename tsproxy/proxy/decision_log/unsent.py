@@ -16,7 +16,7 @@ from typing import Final, Self
 from tsproxy.decision_folder import files_of, is_open, lock, open_existing
 
 _PREFIX: Final = ".unsent-"
-_CHUNK_BYTES: Final = 64 * 1024
+CHUNK_BYTES: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +76,14 @@ class Unsent:
                 position = Position.of_text(os.pread(descriptor, 64, 0))
                 yield cls(directory, path.name.removeprefix(_PREFIX), descriptor, position)
 
-    def read(self) -> Chunk | None:
-        """The next lines; None if there are none now."""
+    def read(self, most_bytes: int) -> Chunk | None:
+        """The next lines, of `most_bytes` together or one that is longer; None if there are none now."""
         for number, path in files_of(self._directory, self._name):
             if number < self._position.number:
                 continue
             offset_bytes = self._position.offset_bytes if number == self._position.number else 0
             try:
-                lines, end = _whole_lines(path, offset_bytes)
+                lines, end = _whole_lines(path, offset_bytes, most_bytes)
             except FileNotFoundError:  # it was closed or deleted meanwhile: the next call finds out
                 return None
             if lines:
@@ -113,13 +113,13 @@ class Unsent:
         self._descriptor = -1
 
 
-def _whole_lines(path: Path, offset_bytes: int) -> tuple[tuple[bytes, ...], int]:
-    """The whole lines from an offset on, and the offset after them. A line that is longer than a chunk is
-    returned alone."""
+def _whole_lines(path: Path, offset_bytes: int, most_bytes: int) -> tuple[tuple[bytes, ...], int]:
+    """The whole lines from an offset on, and the offset after them. A line that is longer than `most_bytes`
+    is returned alone."""
     with os.fdopen(open_existing(path, os.O_RDONLY), "rb") as file:
         file.seek(offset_bytes)
-        text = file.read(_CHUNK_BYTES)
-        while text and b"\n" not in text and (more := file.read(_CHUNK_BYTES)):
+        text = file.read(CHUNK_BYTES)
+        while text and b"\n" not in text and (more := file.read(CHUNK_BYTES)):
             text += more
-    whole = text[: text.rfind(b"\n") + 1]
+    whole = text[: text.rfind(b"\n", 0, most_bytes) + 1] or text[: text.find(b"\n") + 1]
     return tuple(whole.splitlines()), offset_bytes + len(whole)
