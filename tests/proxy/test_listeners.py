@@ -62,6 +62,15 @@ async def test_a_brokers_port_is_open_before_its_address_is_in_the_view():
             assert await ask(Address(endpoint.host, endpoint.port)) == answer(5)
 
 
+async def test_an_ipv6_address_of_a_broker_has_brackets_in_the_log_and_on_the_page():
+    async with before_broker("{ bind: '127.0.0.1:0', advertised_host: '::1' }") as (proxy_listener, broker):
+        with structlog.testing.capture_logs() as logged:
+            proxy_listener.apply_facts(facts_of({1: broker}))
+        address = f"[::1]:{proxy_listener.endpoints[1].port}"
+        assert [line["address"] for line in logged if line["event"] == "broker_served"] == [address]
+        assert [each.served_at for each in proxy_listener.brokers] == [address]
+
+
 @on_both_loops
 async def test_a_brokers_port_leads_to_where_the_broker_is_now():
     async with before_broker() as (proxy_listener, new):

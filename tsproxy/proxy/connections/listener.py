@@ -350,4 +350,4 @@ def _who(peer: Peer) -> dict[str, str | int]:
 
 
 def _text(endpoint: Endpoint | None) -> str | None:
-    return None if endpoint is None else f"{endpoint.host}:{endpoint.port}"
+    return None if endpoint is None else str(Address(endpoint.host, endpoint.port))
