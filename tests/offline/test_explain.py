@@ -94,6 +94,13 @@ def test_audit_forwards_and_says_what_it_counts(explained):
     assert (found["mode"], found["rejection"]["reason"]) == ("audit", "too_far_ahead")
 
 
+@pytest.mark.parametrize("limits_from", ["broker", "config", "stricter"])
+def test_without_a_rule_it_says_which_key_names_the_limits(explained, limits_from):
+    policy = f"policy: {{ limits_from: {limits_from} }}"
+    said = explained("--topic", "orders", "--timestamp", "0", policy=policy)
+    assert "rule       none; the limits that policy.limits_from names decide\n" in said
+
+
 def test_a_topics_limits_that_nobody_says_are_left_to_the_broker(explained):
     asked = ("--topic", "orders", "--timestamp", "0")
     assert "unknown (no broker was asked)" in explained(*asked, policy="policy: {}")

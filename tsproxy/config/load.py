@@ -37,7 +37,8 @@ def put_setting(document: Document, setting: str, place: str = "--set") -> None:
     key."""
     path, equals, text = setting.partition("=")
     if not equals:
-        raise ConfigError(Problem(place, setting, "must be key=value, such as policy.mode=off"))
+        key, *_ = re.split("[: ]", setting)  # a secret may follow
+        raise ConfigError(Problem(place, key, "must be key=value, such as policy.mode=off"))
     *sections, leaf = steps_of(path)
     keys, section = TREE, document.root
     for name in sections:

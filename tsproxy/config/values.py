@@ -30,6 +30,7 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MAX_SECRET_CHARS: Final = 1 << 16
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_VISIBLE: Final = re.compile(r"[!-~]+")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 
 
@@ -182,11 +183,13 @@ def url(text: str) -> str:
     allowed = "an https URL, such as https://login.example.com/oauth2/token (http only for localhost)"
     try:
         parts = urlsplit(text.strip())
-        is_here = parts.hostname in _THIS_MACHINE
+        schemes = ("https", "http") if parts.hostname in _THIS_MACHINE else ("https",)
         _ = parts.port
+        (parts.hostname or "").encode("idna")  # fails if a label is empty, or longer than 63
+        path = parts._replace(netloc="").geturl()
     except ValueError:
         raise ValueError(allowed) from None
-    if not parts.hostname or parts.scheme not in (("http", "https") if is_here else ("https",)):
+    if not parts.hostname or parts.scheme not in schemes or not _VISIBLE.fullmatch(path):
         raise ValueError(allowed)
     if parts.username is not None or parts.password is not None:
         raise ValueError(f"{allowed}, without a user name or password in it")

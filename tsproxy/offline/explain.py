@@ -15,7 +15,7 @@ _FATES: Final = {
     Mode.OFF: "forwarded without a verdict",
 }
 _RULES: Final = {
-    TOPIC_LIMITS: "none; the topic's own limits decide",
+    TOPIC_LIMITS: "none; the limits that policy.limits_from names decide",
     INTERNAL_TOPICS: "none; an internal topic is left alone unless a rule names it",
 }
 

@@ -24,8 +24,8 @@ class Explanation:
 
     `rejection` is the rejection by `policy`, also if it is only counted in audit mode. `candidate` is the
     rejection of an accepted timestamp by the candidate limits, which are not asked about any other. `rule` is
-    None if no rule fits: the topic's own limits decide, or the topic is internal (`policy.rule` distinguishes
-    the two). A value that looks like another unit has a `unit_hint`, even if it is accepted. `repaired_ms` is
+    None if no rule fits: the limits of `limits_from` decide, or the topic is internal (`policy.rule` says
+    which). A value that looks like another unit has a `unit_hint`, even if it is accepted. `repaired_ms` is
     the new timestamp if the rule repairs the record. With `is_extended`, the record was read as KIP-228
     proposed.
     """

@@ -31,7 +31,7 @@ class Retention:
     )
     size_bytes: int | None = live(
         or_word(TOTAL_SIZE, "unlimited"),
-        "The oldest closed decision files are deleted while all files in the folder are larger.",
+        "The oldest closed decision files are deleted while the closed files in the folder are larger.",
         default="20GiB",
     )
 
