@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 from http import HTTPStatus
@@ -9,17 +10,22 @@ from http import HTTPStatus
 import pytest
 import yaml
 
+from tests.kit.clocks import HandClock
+from tests.proxy.decision_log.logs import files_in
 from tests.proxy.measured import REJECTED
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.load import load
 from tsproxy.config.settings import AdminSettings, Secret
+from tsproxy.decisions import DecisionLog
 from tsproxy.decisions.privacy import Privacy, Redaction
 from tsproxy.decisions.totals import Totals
-from tsproxy.model.outcome import Culprit, VerdictName
+from tsproxy.model.kafka import ApiKey
+from tsproxy.model.outcome import Culprit, OldRequest, VerdictName
 from tsproxy.proxy.admin import live
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Broker, Report, together
+from tsproxy.proxy.decision_log.recorder import DecisionRecorder
 from tsproxy.proxy.metrics.offenders import HALF_LIFE_MS, MAX_ROWS, REST, SHOWN, Offenders
 from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.totals import families_now
@@ -181,6 +187,7 @@ def report_of(*outcomes, served_at="proxy:9193", not_ready=(), warnings=()):
 
 def test_a_report_arrives_at_the_supervisor_as_it_left():
     report = report_of(*map(rejected, HOSTILE), not_ready=["the proxy stops"], warnings=["the disk is full"])
+    report = replace(report, clients_refused_by_kafka_4=frozenset({("old", None), (None, "User:old")}))
 
     assert Report.of_line(json.loads(json.dumps(report.as_line()))) == report
 
@@ -325,6 +332,47 @@ async def test_brokers_and_offenders_are_json_with_the_names_of_the_decision_log
     [first, *_] = json.loads((await page("/decisions/top", report)).body)["offenders"]
     assert first["reason"] == "too_far_ahead"
     assert first["last_ts"] == "2026-01-01T00:00:00.000Z"
+
+
+async def seen(folder, *names):
+    """The report of a process with clients of these names, each of which uses three old versions."""
+    metrics, clock, log = Metrics(), HandClock(NOW_MS), DecisionLog("proxy", "boot", NOW_MS)
+    recorder = DecisionRecorder(log, files_in(folder, clock=clock), metrics, clock, list)
+    for name in names:
+        peer = replace(REJECTED.peer, client_id=name)
+        for api in ApiKey.FETCH, ApiKey.METADATA, ApiKey.PRODUCE:
+            recorder.book(OldRequest(peer, api.name, 0))
+    await recorder.measure()
+    rows, clients = recorder.refused_by_kafka_4(), recorder.clients_refused_by_kafka_4()
+    return Report(
+        (),
+        families_now(metrics.families()),
+        refused_by_kafka_4=rows,
+        clients_refused_by_kafka_4=clients,
+    )
+
+
+async def test_each_place_counts_all_clients_that_kafka_4_refuses_and_names_up_to_fifty(tmp_path):
+    many = await seen(tmp_path, *map(str, range(SHOWN + 9)))
+    none, few, other = [await seen(tmp_path, *names) for names in ("", "abc", "cd")]
+    ended = together([none, few.remains()])
+    for report, count in (
+        (none, 0),
+        (many, SHOWN + 9),
+        (together([few, other]), 4),
+        (together([ended, other]), 4),
+        (together([together([ended, other]).remains(), many]), SHOWN + 13),
+    ):
+        metrics = (await page("/metrics", report)).body.decode()
+        top = json.loads((await page("/decisions/top", report)).body)
+        text = (await page("/", report)).body.decode()
+        assert f"\ntsproxy_clients_refused_by_kafka_4 {count:.1f}\n" in metrics
+        assert top["clients_refused_by_kafka_4"] == count
+        named = Counter(row["client_id"] for row in top["refused_by_kafka_4"])
+        assert len(named) == min(count, SHOWN)
+        assert {*named.values()} <= {3}
+        assert (f"Kafka 4 refuses {count} clients" in text) == (count > 0)
+        assert (f"and {count - SHOWN} clients more" in text) == (count > SHOWN)
 
 
 class Tags(HTMLParser):

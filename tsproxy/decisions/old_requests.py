@@ -21,6 +21,9 @@ USES: Final = Ceiling(
     containers=2,  # of an interval, and since the start
 )
 
+Client = tuple[str | None, str | None]
+"""Its client id and its principal."""
+
 
 class Use(NamedTuple):
     """Who uses an API in a version that Kafka 4 does not take."""
@@ -83,9 +86,9 @@ class OldRequests:
         yield from ((Use(OTHER, None, api), versions) for api, versions in self._others.items())
 
     @property
-    def clients(self) -> set[tuple[str | None, str | None]]:
-        """(client id, principal) of each; all others are one."""
-        return {(use.client_id, use.principal) for use, _ in self}
+    def clients(self) -> list[Client]:
+        """Each of them once; all others are one."""
+        return list(dict.fromkeys(use[:2] for use, _ in self))
 
     def clear(self) -> None:
         self._uses.clear()

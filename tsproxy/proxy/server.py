@@ -332,6 +332,7 @@ class Proxy:
             brokers=tuple(broker for listener in self._listeners for broker in listener.brokers),
             offenders=tuple(self._recorder.offenders.highest(now_ms)),
             refused_by_kafka_4=self._recorder.refused_by_kafka_4(),
+            clients_refused_by_kafka_4=self._recorder.clients_refused_by_kafka_4(),
             warnings=tuple(self.warnings()),
             lately=tuple(self._results.lately()),
         )

@@ -41,7 +41,7 @@ POLICY: Final = (
 
 def page(config: Config, report: Report) -> str:
     bad = senders(report.offenders, report.now_ms)
-    refused = _refused(report.refused_by_kafka_4)
+    refused = _refused(report.refused_by_kafka_4, len(report.clients_refused_by_kafka_4))
     parts = (_head(config, report, bad), _senders(bad, report.now_ms), refused, _counts(report.families))
     head = element(
         "head",
@@ -219,18 +219,19 @@ def _sender(sender: Sender, now_ms: int) -> Markup:
     )
 
 
-def _refused(rows: Sequence[Mapping[str, Any]]) -> Markup | None:
+def _refused(rows: Sequence[Mapping[str, Any]], clients: int) -> Markup | None:
     """The clients that Kafka 4 refuses by their protocol, whatever their records are."""
     if not rows:
         return None
-    clients = {(row.get("client_id"), row.get("principal")) for row in rows}
+    others = clients - len({(row.get("client_id"), row.get("principal")) for row in rows})
     return element(
         "section",
-        element("h2", f"Kafka 4 refuses {many(len(clients), 'client')}"),
+        element("h2", f"Kafka 4 refuses {many(clients, 'client')}"),
         element(
             "p", "They use versions of the protocol that Kafka 4 does not accept (KIP-896).", class_="soft"
         ),
         element("ul", *(element("li", use_text(row)) for row in rows)),
+        element("p", f"and {many(others, 'client')} more", class_="soft") if others else None,
     )
 
 

@@ -122,8 +122,11 @@ def _top(report: Report) -> bytes:
         row = offender.as_line()
         row |= {"first_ts": instant(row.pop("first_ms")), "last_ts": instant(row.pop("last_ms"))}
         rows.append({**row, "score": round(offender.score_at(report.now_ms), 1)})
-    refused = report.refused_by_kafka_4
-    return _json({"ts": instant(report.now_ms), "offenders": rows, "refused_by_kafka_4": refused})
+    refused = {
+        "clients_refused_by_kafka_4": len(report.clients_refused_by_kafka_4),
+        "refused_by_kafka_4": report.refused_by_kafka_4,
+    }
+    return _json({"ts": instant(report.now_ms), "offenders": rows, **refused})
 
 
 def _json(value: Any) -> bytes:

@@ -6,13 +6,12 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Final
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import Config
 from tsproxy.decisions import DecisionLog, LifecycleKind, Privacy, WriterHealth
-from tsproxy.decisions.old_requests import OldRequests, client_facts
+from tsproxy.decisions.old_requests import Client, OldRequests, client_facts
 from tsproxy.decisions.totals import Totals
 from tsproxy.log_events.catalogue import DECISION_LOG_CRASHED, DECISIONS_LEFT_UNSENT
 from tsproxy.model.outcome import OldRequest, Outcome
@@ -102,8 +101,20 @@ class DecisionRecorder:
             self._book(booked)
 
     def refused_by_kafka_4(self) -> tuple[Mapping[str, object], ...]:
-        """The fields of a `client` line for clients since the start that Kafka 4 refuses, at most SHOWN."""
-        return tuple(client_facts(*use, self.privacy) for use in islice(self._old_requests, SHOWN))
+        """The fields of a `client` line for each use by clients since the start that Kafka 4 refuses; of at
+        most SHOWN clients."""
+        shown = {*self._old_requests.clients[:SHOWN]}
+        facts = (
+            client_facts(use, versions, self.privacy)
+            for use, versions in self._old_requests
+            if use[:2] in shown
+        )
+        return tuple(facts)
+
+    def clients_refused_by_kafka_4(self) -> frozenset[Client]:
+        """All of them."""
+        clients = self._old_requests.clients
+        return frozenset((client_id, self.privacy.principal(principal)) for client_id, principal in clients)
 
     def _next_turn(self) -> None:
         self._booked_now = 0
@@ -200,7 +211,7 @@ class DecisionRecorder:
         self._metrics.decision_write_s = self._files.write_s
         self._metrics.decision_files_deleted = self._files.files_deleted
         self._metrics.decisions_written = self._files.written
-        self._metrics.clients_refused_by_kafka_4 = len(self._old_requests.clients)
+        self._metrics.clients_refused_by_kafka_4 = len(self.clients_refused_by_kafka_4())
         self._metrics.decisions_dropped = self._files.dropped
         if self._topic is not None:
             self._metrics.decision_topic = (self._topic.is_up, self._topic.sent)

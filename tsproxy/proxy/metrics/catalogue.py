@@ -58,7 +58,7 @@ TIMESTAMP_DRIFT: Final = histogram_row(
 CLIENTS_REFUSED_BY_KAFKA_4: Final = gauge_row(
     "tsproxy_clients_refused_by_kafka_4",
     "Clients (client id and principal) since the start that use versions which Kafka 4 does not take",
-    joined=Joined.HIGHEST,
+    joined=Joined.DISTINCT,
 )
 RULE_HITS: Final = counter_row(
     "tsproxy_rule_hits_total",

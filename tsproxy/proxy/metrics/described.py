@@ -29,6 +29,8 @@ class Joined(Enum):
     SUM = "sum", lambda one, other: one + other
     LOWEST = "lowest", min
     HIGHEST = "highest", max
+    DISTINCT = "distinct", max
+    """Names that several workers may have counted. `together` counts them anew, as it knows the names."""
     FARTHEST = "farthest from 0", lambda one, other: max(one, other, key=abs)
 
 
