@@ -39,6 +39,10 @@ def in_seconds(now_ms=NOW_MS, **facts):
     return rejected("loyalty", now_ms, culprits=(Culprit(0, SECONDS),), **facts)
 
 
+def in_audit(client_id, **facts):
+    return rejected(client_id, verdict=VerdictName.ACCEPTED, would_reject=True, **facts)
+
+
 UNAUTHORIZED = rejected(
     verdict=VerdictName.BROKER_REJECTED,
     reason=Reason.OTHER,
@@ -76,6 +80,22 @@ UNAUTHORIZED = rejected(
             report_of(*(rejected(f"name-{number}") for number in range(SHOWN + 2))),
             f"attention Clients are served, at least {SHOWN} producers sent bad timestamps in the last 5 "
             "minutes",
+        ),
+        (
+            report_of(*(in_audit(f"name-{number}") for number in range(SHOWN + 2))),
+            "ready Clients are served, nothing rejected in the last 5 minutes, "
+            f"records of at least {SHOWN} producers only counted",
+        ),
+        (
+            report_of(*(in_audit(f"name-{number}", bad_records=2) for number in range(SHOWN)), rejected()),
+            "attention Clients are served, records of at least 1 producer rejected in the last 5 minutes",
+        ),
+        (
+            report_of(
+                *(in_audit(f"name-{number}", bad_records=2) for number in range(SHOWN)),
+                rejected(verdict=VerdictName.REPAIRED),
+            ),
+            "attention Clients are served, at least 1 producer sent bad timestamps in the last 5 minutes",
         ),
         (
             report_of(UNAUTHORIZED, rejected("b", reason=Reason.INVALID_CRC)),

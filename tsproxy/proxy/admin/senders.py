@@ -11,7 +11,7 @@ from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.model.words import dated
-from tsproxy.proxy.metrics.offenders import REST, Offender, highest
+from tsproxy.proxy.metrics.offenders import Offender, highest
 
 LATELY_MS: Final = 5 * 60_000
 """A client that has sent such records within this time counts as a client that still sends them."""
@@ -36,7 +36,7 @@ class Sender:
 
     @property
     def is_rest(self) -> bool:
-        return self.row.key == REST
+        return self.row.key.folded is True
 
     @property
     def is_only_counted(self) -> bool:
@@ -44,7 +44,7 @@ class Sender:
 
     @property
     def is_about_time(self) -> bool:
-        return self.row.key.reason in _ABOUT_TIME
+        return self.row.key.reason in _ABOUT_TIME or self.row.key.verdict == VerdictName.REPAIRED
 
     def sends_now(self, now_ms: int) -> bool:
         return now_ms - self.row.last_ms < LATELY_MS
@@ -106,7 +106,7 @@ def senders(rows: Iterable[Offender], now_ms: int) -> Sequence[Sender]:
 
 def _joined(row: Offender) -> Offender:
     key = row.key
-    if key == REST:
+    if key.folded:
         return row
     rejections = (VerdictName.REJECTED, VerdictName.BROKER_REJECTED)
     is_rejected = key.verdict in rejections and key.reason is not None and key.is_about_records

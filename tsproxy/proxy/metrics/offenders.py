@@ -2,7 +2,7 @@
 
 A row is one key of the decision log's counters (client, topic, rule, reason, unit). Its score is the number
 of its bad records, halved every HALF_LIFE_MS, so the first row is the most urgent one now. When there is no
-room for a new row, all but the MAX_ROWS with the highest scores become one row for all others. This happens
+room for a new row, all but the MAX_ROWS with the highest scores become one row for each outcome. This happens
 at most once for every MAX_ROWS new names, so a new name costs little, even if there are very many.
 """
 
@@ -23,7 +23,7 @@ ROWS: Final = Ceiling(
     "the clients that caused rejections lately, by key of the ledger",
     most=2 * MAX_ROWS,
     most_bytes=4 << 20,
-    when_full=f"all but the {MAX_ROWS} with the highest scores become one row",
+    when_full=f"all but the {MAX_ROWS} with the highest scores become one row for each outcome",
     entry_bytes=A_PLACE + 900,
 )
 SHOWN: Final = 50
@@ -115,22 +115,29 @@ class Offenders:
             self._rows.add(offender.key, offender)
 
     def highest(self, now_ms: int) -> list[Offender]:
-        """The first rows, and one for all others if there are more."""
+        """The first rows, and one for all others of each outcome."""
         return highest(self._rows.values(), now_ms, SHOWN)
 
 
 def highest(rows: Iterable[Offender], now_ms: int, most: int) -> list[Offender]:
-    """The first `most` rows by score, with equal keys added up, and one last row for all others."""
+    """The first `most` rows by score, with equal keys added up. Last comes one row for all others of
+    each outcome: what was only counted must not seem to be rejected."""
+    every = _added_up(rows)
+    rest = [row for row in every if row.key.folded]
+    ranked = [row for row in every if not row.key.folded]
+    ranked.sort(key=lambda row: row.score_at(now_ms), reverse=True)
+    for row in ranked[most:]:
+        key = REST._replace(verdict=row.key.verdict, would_reject=row.key.would_reject)
+        rest.append(replace(row, key=key, client_address="", timestamp_ms=None))
+    return ranked[:most] + _added_up(rest)
+
+
+def _added_up(rows: Iterable[Offender]) -> list[Offender]:
     by_key: dict[Key, Offender] = {}
     for row in rows:
         known = by_key.get(row.key)
         by_key[row.key] = row if known is None else known.with_(row)
-    rest = by_key.pop(REST, None)
-    ranked = sorted(by_key.values(), key=lambda row: row.score_at(now_ms), reverse=True)
-    for row in ranked[most:]:
-        cold = replace(row, key=REST, client_address="", timestamp_ms=None)
-        rest = cold if rest is None else rest.with_(cold)
-    return ranked[:most] + ([] if rest is None else [rest])
+    return list(by_key.values())
 
 
 REST: Final = folded(
@@ -142,4 +149,4 @@ REST: Final = folded(
         verdict=VerdictName.REJECTED,
     )
 )
-"""The key of the row for all others."""
+"""The key of the row for all others that were rejected."""
