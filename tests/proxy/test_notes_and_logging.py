@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 import structlog
@@ -16,7 +17,7 @@ from tests.kit.clocks import HandClock
 from tests.proxy.world import Logged
 from tsproxy.log_events.catalogue import CLIENT_REJECTED
 from tsproxy.proxy.logging import LogFormat, configure_logging
-from tsproxy.proxy.notes import PER_ADDRESS, Complaints, Notes, frames_of
+from tsproxy.proxy.notes import PER_ADDRESS, Complaints, Notes, complaints_logged, frames_of
 
 
 def test_a_client_in_a_loop_gets_few_lines_and_the_rest_is_counted():
@@ -201,6 +202,17 @@ def test_errors_of_the_loop_have_a_line_a_second_and_the_others_are_counted(monk
         ("loop_complained", 49),
     ]
     assert "secret" not in str(lines)
+
+
+async def test_an_error_that_cannot_be_raised_is_a_line_without_its_text():
+    """Python tells one of a host name in a ClientHello that is no ASCII. It is a stranger's."""
+    hook = sys.unraisablehook
+    with complaints_logged(asyncio.get_running_loop()), structlog.testing.capture_logs() as lines:
+        for _ in range(50):
+            sys.unraisablehook(Mock(exc_value=ValueError("secret")))
+    assert [(line["event"], line["error"]) for line in lines] == [("loop_complained", "ValueError")]
+    assert "secret" not in str(lines)
+    assert sys.unraisablehook is hook
 
 
 async def test_a_look_up_that_nobody_waits_for_any_more_is_no_error_of_the_loop():

@@ -7,8 +7,11 @@ loop that no other code has caught are never fatal, and have a line a second at 
 """
 
 import asyncio
+import sys
+import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Protocol
 
 from tsproxy.clock import Clock
@@ -116,25 +119,42 @@ LOG_INTERVAL_S: Final = 1.0
 
 
 class Complaints:
-    """The handler for `loop.set_exception_handler`."""
+    """The handler for `loop.set_exception_handler`, and `unraisable` for `sys.unraisablehook`."""
 
     def __init__(self) -> None:
         self._next_s = 0.0
         self._not_logged = 0
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        if is_late(context):
-            return
-        now_s = loop.time()
+        if not is_late(context):
+            self._log(loop.time(), context.get("message", ""), context.get("exception"))
+
+    def unraisable(self, args: "sys.UnraisableHookArgs") -> None:
+        """Log an error that Python cannot raise, such as one before a callback of OpenSSL. A stranger causes
+        it by a host name that is no ASCII. Python would print it, with the stranger's bytes."""
+        self._log(time.monotonic(), "an error that could not be raised", args.exc_value)
+
+    def _log(self, now_s: float, text: str, error: BaseException | None) -> None:
         if now_s < self._next_s:
             self._not_logged += 1
             return
-        error = context.get("exception")
         facts: dict[str, Any] = {"error": type(error).__name__, "frames": frames_of(error)} if error else {}
         if self._not_logged:
             facts["not_logged"] = self._not_logged
         self._next_s, self._not_logged = now_s + LOG_INTERVAL_S, 0
-        LOOP_COMPLAINED(text=context.get("message", ""), **facts)
+        LOOP_COMPLAINED(text=text, **facts)
+
+
+@contextmanager
+def complaints_logged(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Log what no other code has caught, in the loop and outside of it."""
+    complaints, before = Complaints(), sys.unraisablehook
+    loop.set_exception_handler(complaints)
+    sys.unraisablehook = complaints.unraisable
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def is_late(context: dict[str, Any]) -> bool:

@@ -54,7 +54,7 @@ from tsproxy.proxy.metrics.registry import Metrics
 from tsproxy.proxy.metrics.results import ConnectionResults, OpenConnections
 from tsproxy.proxy.metrics.stopwatch import LoopLag, Sampler, Tasks
 from tsproxy.proxy.metrics.totals import families_now
-from tsproxy.proxy.notes import Complaints, Notes
+from tsproxy.proxy.notes import Notes, complaints_logged
 from tsproxy.proxy.parts import Commit, Part
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
@@ -240,7 +240,10 @@ class Proxy:
     async def run(self) -> None:
         """Run until `stop`. Raises PermissionDeniedError, ListenError, StartError."""
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(Complaints())
+        with complaints_logged(loop):
+            await self._run(loop)
+
+    async def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         await self._begin()
         learning = loop.create_task(self._cluster.run())
         serving = loop.create_task(self._unserved.run(self._clock))

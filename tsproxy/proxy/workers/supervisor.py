@@ -28,7 +28,7 @@ from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.catalogue import WORKER_READY, WORKER_RESTARTS
 from tsproxy.proxy.metrics.stopwatch import Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
-from tsproxy.proxy.notes import Complaints, frames_of
+from tsproxy.proxy.notes import complaints_logged, frames_of
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.proxy.reload.reloader import Reloader
@@ -129,7 +129,10 @@ class Supervisor:
     async def run(self) -> None:
         """Run the workers until SIGTERM or SIGINT. Raises ListenError for the admin port, and StartError."""
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(Complaints())
+        with complaints_logged(loop):
+            await self._run(loop)
+
+    async def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop_signalled)
         loop.add_signal_handler(signal.SIGHUP, self._reloader.reload_now)
