@@ -228,10 +228,10 @@ def test_a_day_of_another_log_does_not_replace_the_one_that_the_rollup_holds(spa
     assert kept() == [2, 30]
 
 
-def test_the_second_days_report_names_new_and_recovered_clients(rollup, capsys):
+def test_the_second_days_report_names_new_clients_and_of_an_incomplete_log_no_recovered_one(rollup, capsys):
     report = report_of(rollup, DAYS[1])
     changes = {change["client_id"]: change["kind"] for change in report["trend"]["changes"]}
-    assert changes == {"svc": "new", "old": "recovered"}
+    assert changes == {"svc": "new"}
     assert report_of(rollup, DAYS[0])["trend"] is None
     found = answer(capsys, "trend", "--rollup", str(rollup / "rollup"), "--date", "2026-11-21")
     assert found["days"] == report["trend"]["days"]
