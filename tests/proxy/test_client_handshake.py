@@ -279,3 +279,17 @@ async def test_behind_a_load_balancer_each_client_has_its_own_limit():
             assert (line["client"], line["limit"]) == ("192.0.2.7", "connections_per_address")
         await until(lambda: not proxy_listener.relays)
         assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
+
+
+@on_both_loops
+async def test_clients_that_begin_no_tls_take_no_place_of_their_load_balancer(certificates, proxy_identity):
+    limits = ProcessLimits(ConnectionLimits(connections_per_address=1), Clock())
+    async with (
+        echoing_broker() as broker,
+        tls_front(broker, proxy_identity, World(limits=limits), brokers=f", {TRUSTED}") as proxy_listener,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        for address in ("192.0.2.7", "192.0.2.8", "192.0.2.9"):
+            client = await stack.enter_async_context(await connect(proxy_listener.address))
+            client.send(tcp4(address))
+            await until(lambda it=address: it in limits._connections.values())

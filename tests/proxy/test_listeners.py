@@ -213,6 +213,15 @@ async def test_bootstrapping_goes_to_the_next_upstream_where_one_is_down():
 
 
 @on_both_loops
+async def test_bootstrapping_goes_to_any_broker_that_is_known_where_each_upstream_is_down():
+    async with echoing_broker() as broker:
+        dead = Address(HOST, free_ports(1)[0])
+        async with front_of(config_of([dead]), World()) as proxy_listener:
+            proxy_listener.apply_facts(facts_of({1: dead, 2: broker}))
+            assert await ask(proxy_listener.address) == answer(5)
+
+
+@on_both_loops
 @pytest.mark.parametrize(
     ("dead", "cause"),
     [(Address(HOST, free_ports(1)[0]), "connect"), (Address("a" * 70 + ".test", 9092), "not a host name")],

@@ -41,8 +41,8 @@ class Handshake:
     asked_host: str | None = None
 
 
-class _Patience:
-    """The time limit of one handshake, from now on."""
+class Patience:
+    """The time limit of one handshake (`limits.handshake`), from now on."""
 
     def __init__(self, patience_s: float) -> None:
         self.total_s = patience_s
@@ -90,16 +90,11 @@ async def shake_hands(
     peer: Peer,
     listener: Listener,
     tls: CurrentTls | None,
-    patience_s: float,
+    patience: Patience,
     protocol: asyncio.BaseProtocol,
 ) -> Handshake:
-    """Perform the handshake, then connect `protocol` to the client. Raises HandshakeError.
-
-    `patience_s` is the time limit for all of it (`limits.handshake`).
-    """
-    patience = _Patience(patience_s)
-    if listener.proxy_protocol is not None:
-        peer = await _behind_load_balancer(connection, peer, listener.proxy_protocol, patience)
+    """Perform the handshake behind `source_of`, then connect `protocol` to the client. Raises
+    HandshakeError."""
     if tls is not None:
         await _first_byte(connection, peer, patience)
     transport = await _connected(connection, peer, tls, patience, protocol)
@@ -114,11 +109,14 @@ async def shake_hands(
     return Handshake(replace(peer, principal=principal), cast("TlsConnection", handshake).asked_host)
 
 
-async def _behind_load_balancer(
-    connection: socket.socket, peer: Peer, proxy_protocol: ProxyProtocol, patience: _Patience
+async def source_of(
+    connection: socket.socket, peer: Peer, proxy_protocol: ProxyProtocol | None, patience: Patience
 ) -> Peer:
-    """`peer` with the address from the header. No byte beyond the header is read. Nothing is read from a peer
-    that is not trusted, since such a peer could choose the address that rules match."""
+    """`peer` with the address from a load balancer's header, if there is to be one. No byte beyond the header
+    is read. Nothing is read from a peer that is not trusted, since such a peer could choose the address that
+    rules match. Raises HandshakeError."""
+    if proxy_protocol is None:
+        return peer
     if not is_in(peer.client_address, proxy_protocol.trusted):
         connection.close()
         text = f"{peer.client_address} is not the load balancer's (listeners[].proxy_protocol.from)"
@@ -152,7 +150,7 @@ async def _exactly(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-async def _first_byte(connection: socket.socket, peer: Peer, patience: _Patience) -> None:
+async def _first_byte(connection: socket.socket, peer: Peer, patience: Patience) -> None:
     """Wait until the client has sent a byte, which stays unread. Raises HandshakeError.
 
     A health check sends nothing. A client that leaves after its first byte was not content. Python's asyncio,
@@ -181,7 +179,7 @@ async def _connected(
     connection: socket.socket,
     peer: Peer,
     tls: CurrentTls | None,
-    patience: _Patience,
+    patience: Patience,
     protocol: asyncio.BaseProtocol,
 ) -> asyncio.Transport:
     try:
@@ -198,7 +196,7 @@ async def _connected(
     return transport
 
 
-def _too_slow(peer: Peer, patience: _Patience) -> HandshakeError:
+def _too_slow(peer: Peer, patience: Patience) -> HandshakeError:
     text = (
         f"no TLS handshake within {patience.total_s:g} s (limits.handshake): does the other side speak TLS?"
     )

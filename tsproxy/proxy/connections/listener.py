@@ -33,7 +33,9 @@ from tsproxy.proxy.connections.broker_endpoints import Endpoints, EndpointsByHos
 from tsproxy.proxy.connections.client_handshake import (
     Handshake,
     HandshakeError,
+    Patience,
     shake_hands,
+    source_of,
 )
 from tsproxy.proxy.connections.context import ConnectionContext
 from tsproxy.proxy.connections.relay import Relay
@@ -253,14 +255,15 @@ class ProxyListener:
 
     def _bootstrap_targets(self, handshake: Handshake) -> Target:
         """The broker that the client requests by host name, or else the bootstrap servers. Each call begins
-        with the next server."""
+        with the next server. If none of them answers, the other brokers that are known are tried."""
         node_id = self._served.node_asked_for(handshake.asked_host)
         if node_id is not None:
             return self._target(node_id, handshake)
         servers = self._config.upstream.bootstrap_servers
         start = self._next_bootstrap % len(servers)
         self._next_bootstrap = (start + 1) % len(servers)
-        return Target(BOOTSTRAP, servers[start:] + servers[:start])
+        known = dict.fromkeys([*servers[start:], *servers[:start], *self._brokers.values()])
+        return Target(BOOTSTRAP, list(known))
 
     def _target(self, node_id: int, _: Handshake) -> Target:
         return Target(str(node_id), [self._brokers[node_id]] if node_id in self._brokers else [])
@@ -285,9 +288,7 @@ class ProxyListener:
         self.relays.add(relay)
         self._context.limits.join(relay, peer.client_address)
         try:
-            handshake = await shake_hands(
-                connection, peer, self._listener, self._tls, self._context.limits.handshake_s, relay.client
-            )
+            handshake = await self._handshake(connection, peer, relay)
         except HandshakeError as error:
             self._turned_away(error)
             relay.client_unavailable()
@@ -295,9 +296,7 @@ class ProxyListener:
         except BaseException:  # cancelled, or an error in our code: this client is gone in both cases
             relay.client_unavailable()
             raise
-        if (limit := self._context.limits.move(relay, handshake.peer.client_address)) is not None:
-            self._rejected(handshake.peer, limit)
-            relay.client.abort()
+        if handshake is None:
             relay.client_unavailable()
             return
         relay.identify(handshake.peer)
@@ -317,6 +316,17 @@ class ProxyListener:
             timings.connected(target.broker, clock.monotonic_us() - began_us)
             relay.broker_address = str(reached)
             relay.upstream_connected()
+
+    async def _handshake(self, connection: socket.socket, peer: Peer, relay: Relay) -> Handshake | None:
+        """None if the client's address has too many connections. A connection counts for it before TLS: else
+        silent clients would take all places of the load balancer's address for as long as TLS may take."""
+        patience = Patience(self._context.limits.handshake_s)
+        source = await source_of(connection, peer, self._listener.proxy_protocol, patience)
+        if (limit := self._context.limits.move(relay, source.client_address)) is not None:
+            connection.close()
+            self._rejected(source, limit)
+            return None
+        return await shake_hands(connection, source, self._listener, self._tls, patience, relay.client)
 
     def _ended(self, relay: Relay) -> None:
         CLIENT_LEFT(**_who(relay.peer))
