@@ -2,13 +2,17 @@
 
 import asyncio
 import socket
+import struct
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
 import structlog
 
 from tests.kit.broker import ScriptedBroker
+from tests.proxy.loops import on_both_loops
 from tsproxy.cluster import upstream as upstream_room
+from tsproxy.cluster.admin_connection import connected
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.model.addresses import Address
 
@@ -95,6 +99,33 @@ async def test_each_address_of_a_name_is_tried(broker, upstream, monkeypatch):
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", several)
     await upstream.connect(broker, Reached())
     assert hosts == ["127.0.0.1"]
+
+
+@on_both_loops
+async def test_an_address_of_a_name_that_is_silent_does_not_hide_the_next_one(monkeypatch):
+    """It used up the time, for clients and for the proxy's own connection, each time."""
+
+    def several(name, *arguments):
+        hosts = ("127.0.0.2", "127.0.0.1") if name == "broker" else (name,)
+        return [row for host in hosts for row in ask(host, *arguments)]
+
+    def versions(question):
+        return question.answer(struct.pack(">hi3h", 0, 1, 0, 0, 13))  # Produce
+
+    ask = socket.getaddrinfo
+    monkeypatch.setattr("socket.getaddrinfo", several)
+    with ExitStack() as ends:
+        async with ScriptedBroker(otherwise=versions) as server:
+            silent = ends.enter_context(socket.create_server(("127.0.0.2", server.port), backlog=0))
+            for _ in range(4):  # a full queue: the system drops what comes next
+                waiting = ends.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(silent.getsockname())
+            broker = Address("broker", server.port)
+            async with asyncio.timeout(upstream_room.CONNECT_S / 2):
+                assert await Upstream(None).connect([broker], asyncio.Protocol()) == broker
+                async with connected(broker, None, None) as own:
+                    assert own.serves_clients
 
 
 async def test_a_name_is_logged_once_whatever_other_brokers_are_reached_meanwhile(broker, names, upstream):

@@ -21,7 +21,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.topic_limits import CONFIG_NAMES
-from tsproxy.cluster.upstream import CONNECT_ERRORS, connect_text
+from tsproxy.cluster.upstream import CONNECT_ERRORS, NAME_S, connect_text, connect_to_any, hosts_of
 from tsproxy.config.settings import Kerberos, Sasl
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ApiKey, ErrorCode
@@ -47,7 +47,27 @@ class _BoundedReader:
         return self._reader.at_eof()
 
 
+class _NamesLoop:
+    """The loop of a connection. Its `create_connection` does not wait for a silent address of a name."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loop, name)
+
+    async def create_connection(
+        self, factory: Callable[[], Any], host: str, port: int, **options: Any
+    ) -> tuple[asyncio.Transport, None]:
+        address = Address(host, port)
+        return await connect_to_any(await hosts_of(address, NAME_S), address, factory, **options), None
+
+
 class _Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka carries no types
+    def __init__(self, host: str, port: int, **options: Any) -> None:
+        super().__init__(host, port, **options)
+        self._loop: Any = _NamesLoop(self._loop)
+
     def _create_reader_task(self) -> Any:
         self._reader: Any = _BoundedReader(self._reader)
         return super()._create_reader_task()

@@ -9,8 +9,10 @@ import errno
 import os
 import socket
 import ssl
+from asyncio.staggered import staggered_race
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
 from tsproxy.log_events.catalogue import BROKER_NAME_NOT_RESOLVED
 from tsproxy.model.addresses import Address, ip_or_none
@@ -23,6 +25,8 @@ NAME_S: Final = 8.0
 """How long a look-up of a broker's name may take, within CONNECT_S."""
 LAST_NAME_S: Final = 2.0
 """The same if the address that the broker had last is known. Then that one is tried."""
+NEXT_HOST_S: Final = 0.5
+"""How long an IP address of a name may be silent until the next one is tried beside it (RFC 8305)."""
 
 
 LAST_HOSTS: Final = Ceiling(
@@ -126,44 +130,54 @@ class Upstream:
                 raise
             if not is_known:
                 BROKER_NAME_NOT_RESOLVED(broker=str(address), tried=last_host)
-            await self._connect(last_host, address, factory)
+            await self._connect([last_host], address, factory)
         else:
             self._unresolved.pop(address)
-            transport = await self._connect_to_any(hosts, address, factory)
+            transport = await self._connect(hosts, address, factory)
             if (peer := transport.get_extra_info("peername")) is not None:  # None: it has ended already
                 self._last_hosts.put(address, peer[0])
 
-    async def _connect_to_any(
+    async def _connect(
         self, hosts: Sequence[str], address: Address, factory: Callable[[], asyncio.BaseProtocol]
     ) -> asyncio.Transport:
-        """Connect to the first of a name's addresses that answers."""
-        *others, last = hosts
-        for host in others:
-            try:
-                return await self._connect(host, address, factory)
-            except ssl.SSLError:
-                raise
-            except OSError:
-                continue
-        return await self._connect(last, address, factory)
+        """Connect to one of `hosts`, whose certificate must have the name in `address`."""
+        options = {"ssl": self._tls(), "ssl_handshake_timeout": HANDSHAKE_S} if self._tls else {}
+        return await connect_to_any(hosts, address, factory, **options)
 
-    async def _connect(
-        self, host: str, address: Address, factory: Callable[[], asyncio.BaseProtocol]
-    ) -> asyncio.Transport:
-        """Connect to `host`, whose certificate must have the name in `address`."""
-        loop = asyncio.get_running_loop()
-        if self._tls is None:
-            transport, _ = await loop.create_connection(factory, host, address.port)
-            return transport
-        transport, _ = await loop.create_connection(
-            factory,
-            host,
-            address.port,
-            ssl=self._tls(),
-            server_hostname=address.host,
-            ssl_handshake_timeout=HANDSHAKE_S,
-        )
-        return transport
+
+async def connect_to_any(
+    hosts: Sequence[str], address: Address, factory: Callable[[], Any], **options: Any
+) -> asyncio.Transport:
+    """Connect to the first of a name's IP addresses that answers. The options are `create_connection`'s."""
+    loop = asyncio.get_running_loop()
+    if options.get("ssl"):
+        options["server_hostname"] = address.host
+    remaining = list(hosts)
+    while len(remaining) > 1:
+        # Only this is a race: a slow handshake goes on, and `factory` is for one connection at a time.
+        attempts = [partial(_reached, host, address.port) for host in remaining]
+        reached, place, errors = await staggered_race(attempts, NEXT_HOST_S)
+        if reached is None or place is None:
+            raise errors[-1] or OSError("no address")
+        remaining.pop(place)
+        try:
+            return (await loop.create_connection(factory, sock=reached, **options))[0]
+        except ssl.SSLError:
+            raise
+        except OSError:
+            continue
+    return (await loop.create_connection(factory, remaining[0], address.port, **options))[0]
+
+
+async def _reached(host: str, port: int) -> socket.socket:
+    reached = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        reached.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(reached, (host, port))
+    except BaseException:
+        reached.close()
+        raise
+    return reached
 
 
 async def hosts_of(address: Address, within_s: float) -> Sequence[str]:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any, Final, TypeVar, TypeVarTuple
 
+from tsproxy.model.addresses import ip_or_none
 from tsproxy.proxy.daemon_threads import DaemonThreads, Queued
 
 T = TypeVar("T")
@@ -74,4 +75,6 @@ class _DaemonLoop(asyncio.AbstractEventLoop):
         flags: int = 0,
     ) -> Any:
         look_up = partial(socket.getaddrinfo, host, port, family, type, proto, flags)
+        if ip_or_none(str(host)) is not None:
+            return look_up()  # uvloop's sock_connect looks up addresses, too: they wait for no name server
         return await self.run_in_executor(self._names, Queued(str(host), look_up))
