@@ -307,14 +307,18 @@ USES = [
 ]
 
 
+def top(rows, clients):
+    return page({"refused_by_kafka_4": rows, "clients_refused_by_kafka_4": clients})
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (page({"refused_by_kafka_4": []}), ["Kafka 4 refuses none of those that the running proxy has seen"]),
+        (top([], 0), ["Kafka 4 refuses none of those that the running proxy has seen"]),
         (
-            page({"refused_by_kafka_4": USES}),
+            top(USES, 80),
             [
-                "Kafka 4 refuses 2 clients by protocol (KIP-896): oura: Produce 0, oura: Fetch 0 to 3, "
+                "Kafka 4 refuses 80 clients by protocol (KIP-896): oura: Produce 0, oura: Fetch 0 to 3, "
                 "app as User:app: Fetch 1"
             ],
         ),

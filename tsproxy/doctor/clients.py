@@ -23,22 +23,22 @@ async def examine(config: Config) -> list[Finding]:
     if config.admin.bind is None:
         return []
     try:
-        return [_finding(await asyncio.to_thread(_refused, config.admin.bind))]
+        return [_finding(*await asyncio.to_thread(_refused, config.admin.bind))]
     except (OSError, HTTPException, ValueError, LookupError, TypeError):  # no proxy, or another program
         return []
 
 
-def _finding(refused: list[dict[str, Any]]) -> Finding:
+def _finding(refused: list[dict[str, Any]], clients: int) -> Finding:
     if not refused:
         return CLIENTS.ok("Kafka 4 refuses none of those that the running proxy has seen")
-    clients = {(row.get("client_id"), row.get("principal")) for row in refused}
     uses = few([use_text(row) for row in refused])
-    text = f"Kafka 4 refuses {many(len(clients), 'client')} by protocol (KIP-896): {uses}"
+    text = f"Kafka 4 refuses {many(clients, 'client')} by protocol (KIP-896): {uses}"
     return CLIENTS.warning(text, "update their libraries first; /decisions/top of the admin port lists them")
 
 
-def _refused(admin: Address) -> list[dict[str, Any]]:
+def _refused(admin: Address) -> tuple[list[dict[str, Any]], int]:
+    """The rows, and the number of all clients: the rows are of some of them."""
     with closing(HTTPConnection(admin.host, admin.port, timeout=_PATIENCE_S)) as connection:
         connection.request("GET", "/decisions/top")
-        rows: list[dict[str, Any]] = json.load(connection.getresponse())["refused_by_kafka_4"]
-    return rows
+        answer = json.load(connection.getresponse())
+    return answer["refused_by_kafka_4"], answer["clients_refused_by_kafka_4"]
