@@ -32,7 +32,7 @@ from tsproxy.proxy.brokers.wanted import MAX_OF_ADDRESS, Wanted
 from tsproxy.proxy.dead_letters.proven import Proven
 from tsproxy.proxy.metrics.catalogue import TOPIC_BAD_RECORDS, TOPIC_RECORDS
 from tsproxy.proxy.metrics.offenders import Offenders
-from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
+from tsproxy.proxy.metrics.topics import AcceptedRecords, TopicMetric
 from tsproxy.proxy.notes import Notes
 from tsproxy.proxy.pipe.buffers import Buffers
 from tsproxy.session.fresh_limits import FreshLimits
@@ -176,13 +176,13 @@ FILLED = {
     ),
     "proxy/decision_log/files.py: QUEUE": lines_that_wait,
     "proxy/metrics/topics.py: ACCEPTED": many(
-        lambda: BusiestTopics(TOPIC_RECORDS), lambda b, n: b.add(topic(n), 1 << 40 | n)
+        lambda: AcceptedRecords(TOPIC_RECORDS), lambda b, n: b.add(topic(n), 1 << 40 | n)
     ),
     "proxy/metrics/offenders.py: ROWS": many(
         Offenders, lambda rows, n: rows.book(Totals.of(rejected(topic=topic(n), peer=a_peer(n))))
     ),
     "proxy/metrics/topics.py: SERIES": many(
-        lambda: TopicMetric(TOPIC_BAD_RECORDS, lambda _: True), lambda m, n: m.add(topic(n), 1 << 40 | n)
+        lambda: TopicMetric(TOPIC_BAD_RECORDS), lambda m, n: m.add(topic(n), 1 << 40 | n)
     ),
     "proxy/notes.py: BUDGETS": many(
         lambda: Notes(Nobody(), HandClock()), lambda notes, n: notes.write(address(n), CLIENT_REJECTED, {})

@@ -16,7 +16,8 @@ from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import CANDIDATE, Match, Mode, Policy, Rule, RuleSettings
 from tsproxy.model.verdict import Reason
 from tsproxy.proxy.metrics.registry import Metrics
-from tsproxy.proxy.metrics.topics import MAX_SHOWN
+from tsproxy.proxy.metrics.topics import SERIES
+from tsproxy.proxy.metrics.totals import families_now, joined, rows
 from tsproxy.session.effects import CloseReason
 
 
@@ -134,6 +135,28 @@ def test_a_topic_that_is_called_other_has_one_series_with_all_others():
     assert len(lines) == len({line.rpartition(" ")[0] for line in lines})
 
 
+@pytest.mark.parametrize(
+    ("name", "booked"),
+    [("tsproxy_topic_records_total", ACCEPTED), ("tsproxy_topic_bad_records_total", REJECTED)],
+)
+def test_whichever_topics_come_each_series_of_a_topic_only_grows_by_what_has_come(name, booked):
+    """A fall is a restart to Prometheus, and a record that moves to another series is counted once more."""
+    workers, shown = [Metrics(lambda _: True), Metrics(lambda _: True)], {}
+    for n in range(2 * SERIES.most):
+        of_topic = replace(Totals.of(replace(booked, topic=f"t{n}")), records=n**2, bad_records=n**2)
+        workers[0].book(of_topic)
+        workers[n % 2].book(of_topic)
+        now = {
+            labels["topic"]: records
+            for labels, records in rows(joined(families_now(each.families()) for each in workers), name)
+        }
+        grown = {topic: now.get(topic, 0) - shown.get(topic, 0) for topic in shown | now}
+        assert min(grown.values()) >= 0
+        assert sum(grown.values()) == 2 * n**2
+        shown = now
+    assert len(shown) <= 2 * SERIES.most + 1
+
+
 def test_what_was_not_read_or_without_limits_counts_by_its_own_number():
     metrics = Metrics()
     metrics.book(replace(Totals.of(ACCEPTED), records_unread=7, records_limits_unknown=11))
@@ -186,7 +209,7 @@ def test_what_clients_choose_makes_no_series():
         )
 
     # There are a few topics that a broker has taken records for (test_operators_metrics.py).
-    assert len(rendered(metrics)) == before + MAX_SHOWN - 1
+    assert len(rendered(metrics)) == before + SERIES.most - 1
 
 
 def test_a_page_costs_as_much_with_300_rules_as_with_one():

@@ -12,21 +12,14 @@ from tests.kit.tasks import beside
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import file_for, one_process, page, pids, series, until_page
 from tests.proxy.world import until
-from tsproxy.proxy.metrics.catalogue import ALL, TOPIC_RECORDS
+from tsproxy.proxy.metrics.catalogue import ALL
 from tsproxy.proxy.metrics.stopwatch import LoopLag, Tasks
-from tsproxy.proxy.metrics.topics import ACCEPTED, MAX_SHOWN, OTHER, BusiestTopics
 from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.testing.proxy import RunningProxy
 
 SUMS = one_process("test_workers.py shows that the metrics of workers add up")
 
 ENDED = "tsproxy_enforcement_ended_timestamp_seconds"
-
-
-def samples(collector):
-    """Label -> value of a family with one label."""
-    [family] = collector.collect()
-    return {sample.labels["topic"]: sample.value for sample in family.samples}
 
 
 def hashes(found):
@@ -119,47 +112,6 @@ def test_of_several_processes_work_and_memory_add_up_and_descriptors_are_those_o
     whole = joined([process(1, 10, 5, 100), process(2, 20, 7, 90)])
     found = {name: value for family in whole.values() for (name, _), value in family.samples.items()}
     assert [found[f"process_{name}"] for name in names] == [3, 30, 7, 90]
-
-
-def test_a_topic_keeps_its_series_until_another_has_had_twice_as_much():
-    """Series that come and go with every scrape would fill Prometheus, however few each scrape has."""
-    busiest = BusiestTopics(TOPIC_RECORDS)
-    for n in range(MAX_SHOWN):
-        busiest.add(f"t{n}", 10)
-    busiest.add("new", 20)
-    assert "new" not in samples(busiest)
-
-    busiest.add("new", 1)
-
-    found = samples(busiest)
-    assert found["new"] == 1
-    assert len(found) == MAX_SHOWN + 1
-    assert sum(found.values()) == MAX_SHOWN * 10 + 21
-
-
-def test_however_many_topics_there_are_the_sum_is_exact_and_series_are_few():
-    busiest, ever, total = BusiestTopics(TOPIC_RECORDS), set(), 0
-    for _ in range(20):
-        for n in range(2_000):
-            busiest.add(f"t{n}", 1 + n)
-            total += 1 + n
-        ever |= samples(busiest).keys()
-
-    found = samples(busiest)
-    assert sum(found.values()) == total
-    assert len(found) == MAX_SHOWN + 1
-    assert len(ever) < 10 * MAX_SHOWN
-
-
-def test_topics_that_are_too_many_to_remember_and_one_called_other_are_others():
-    busiest = BusiestTopics(TOPIC_RECORDS)
-    for n in range(ACCEPTED.most):
-        busiest.add(f"t{n}", 0)
-    busiest.add("one more", 7)
-    busiest.add(OTHER, 5)
-
-    assert samples(busiest)[OTHER] == 12
-    assert len(busiest._had) == ACCEPTED.most
 
 
 async def test_tasks_are_counted_while_they_live():

@@ -22,12 +22,12 @@ BAD_RECORDS: Final = counter_row(
 )
 TOPIC_BAD_RECORDS: Final = counter_row(
     "tsproxy_topic_bad_records_total",
-    "Records that were themselves at fault, by topic; the topics with most of them",
+    "Records that were themselves at fault, by topic",
     ("topic",),
 )
 TOPIC_RECORDS: Final = counter_row(
     "tsproxy_topic_records_total",
-    "Records that brokers have accepted, by topic; the 50 busiest topics of each process",
+    "Records that brokers have accepted, by topic",
     ("topic",),
 )
 CANDIDATE_BAD_RECORDS: Final = counter_row(

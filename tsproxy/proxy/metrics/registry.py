@@ -22,7 +22,7 @@ from tsproxy.proxy.metrics import catalogue
 from tsproxy.proxy.metrics.drift import DriftMetric
 from tsproxy.proxy.metrics.rules import RuleMetric
 from tsproxy.proxy.metrics.timings import Timings
-from tsproxy.proxy.metrics.topics import BusiestTopics, TopicMetric
+from tsproxy.proxy.metrics.topics import OTHER, AcceptedRecords, TopicMetric
 from tsproxy.proxy.metrics.totals import as_text, families_now
 from tsproxy.proxy.pipe import Tally
 from tsproxy.session.effects import ReasonToClose, SessionCounter
@@ -96,14 +96,11 @@ class Metrics:
         self.timings = Timings()
         self._loop_held = catalogue.LOOP_HELD.histogram(_HELD)
         self._drift = DriftMetric()
-        self._busiest = busiest = BusiestTopics(catalogue.TOPIC_RECORDS)
-
-        def exists(topic: str) -> bool:
-            return topic in busiest or topic_exists(topic)
-
-        self._topics = TopicMetric(catalogue.TOPIC_BAD_RECORDS, exists)
+        self._accepted_by_topic = AcceptedRecords(catalogue.TOPIC_RECORDS)
+        self._bad_by_topic = TopicMetric(catalogue.TOPIC_BAD_RECORDS)
+        self._topic_exists = topic_exists
         self.rules = RuleMetric()
-        by_topic = (self._topics, self._busiest)
+        by_topic = (self._bad_by_topic, self._accepted_by_topic)
         for collector in (self.timings, self._loop_held, self._drift, *by_topic, self.rules, _Plain(self)):
             registry.register(collector)
 
@@ -119,12 +116,13 @@ class Metrics:
         self._drift.book(totals)
         self.rules.book(totals)
         if key.verdict in _TAKEN:
-            self._busiest.add(key.topic, totals.records)
+            self._accepted_by_topic.add(key.topic, totals.records)
         if totals.bad_records and _has_fault(key):
             counter = self._fault_counter(key)
             counter.labels(key.reason or "", key.unit_guess or "").inc(totals.bad_records)
             if counter is self._bad_records:
-                self._topics.add(key.topic, totals.bad_records)
+                exists = key.topic in self._accepted_by_topic or self._topic_exists(key.topic)
+                self._bad_by_topic.add(key.topic if exists else OTHER, totals.bad_records)
 
     def _fault_counter(self, key: Key) -> Counter:
         if not key.would_reject:
