@@ -156,9 +156,16 @@ async def test_an_empty_list_of_brokers_is_told_of_and_asked_for_again(kafka_440
 
     monkeypatch.setattr(AdminConnection, "cluster", cluster)
     upstream = Upstream((Address(node.host, node.port),), refresh_ms=30_000)
+    cluster = Cluster(upstream, None, Clock(), told.append)
     with structlog.testing.capture_logs() as logs:
-        async with beside(Cluster(upstream, None, Clock(), told.append).run()):
+        async with beside(cluster.run()):
+            await until(cluster.warnings)
+            assert cluster.is_logged_in  # no broker has rejected anything
+            assert cluster.warnings()[0].startswith("the cluster names no broker: ")
+            assert cluster.not_ready() == ["brokers are not known yet: the cluster names no broker"]
             await until(lambda: told)
+            assert cluster.warnings() == []
+    assert "own_login_failed" not in {line["event"] for line in logs}
     (line,) = [line for line in logs if line["event"] == "broker_list_empty"]
     assert line["broker"] == f"{node.host}:{node.port}"
     assert "no client is accepted" in line["advice"]

@@ -75,6 +75,7 @@ SILENT_S: Final = 2.0
 """After this time without an answer, the log names the broker that is asked first. It has 10 s to answer."""
 CHANGED_LATELY_MS: Final = 3_600_000
 """How long a change of the cluster is a warning."""
+_EMPTY: Final = "the cluster names no broker"
 
 
 class _Question(Enum):
@@ -89,6 +90,10 @@ class _Question(Enum):
 
 class OwnLoginError(RejectedError):
     """Brokers answer, but not the proxy's own login or questions."""
+
+
+class NoBrokersError(ConversationError):
+    """A broker has answered the proxy, and it names no broker."""
 
 
 class PermissionDeniedError(Exception):
@@ -219,12 +224,18 @@ class Cluster:
         if self.is_up:
             return []
         what = "no broker can be reached" if self._facts.brokers else "brokers are not known yet"
-        return [f"{what}{self._reachability.why()}"]
+        return [f"{what}{f': {_EMPTY}' if self._is_empty else self._reachability.why()}"]
+
+    @property
+    def _is_empty(self) -> bool:
+        return bool(self._empty_until_ms) and self._reachability.is_up and self.is_logged_in
 
     def warnings(self) -> list[str]:
-        """A sentence if the proxy's own login fails, for each broker that hangs or has not told its limits,
-        and one if limits of topics in use cannot be read."""
+        """A sentence if the proxy's own login fails, if the cluster names no broker, for each broker that
+        hangs or has not told its limits, and one if limits of topics in use cannot be read."""
         warnings = [*self._reachability.warnings(), *self.hanging(), *self.limits_unknown()]
+        if self._is_empty:
+            warnings.append(f"{_EMPTY}: it is starting, or its controllers have fenced the brokers")
         if self.has_changed:
             warnings.append(self._changed[1])
         if topics := sorted(self._facts.unreadable_topics):  # as sessions judge
@@ -290,7 +301,9 @@ class Cluster:
             CLUSTER_CONVERSATION_CRASHED(error=type(error).__name__, frames=frames_of(error))
             return Pause(self._retry.next_ms(LAST_REJECTED_RETRY_MS))
         if not was_conversing:  # otherwise the error only matters if no broker answers now
-            if isinstance(error, OwnLoginError):
+            if isinstance(error, NoBrokersError):
+                self._reachability.works()  # whatever other brokers do
+            elif isinstance(error, OwnLoginError):
                 self._reachability.login_failed(str(error), self._what_follows())
             else:
                 self._reachability.unreachable(str(error), self._what_follows())
@@ -314,12 +327,14 @@ class Cluster:
             except ConversationError as error:
                 if self._conversing_with is not None:
                     raise
-                is_served = OwnLoginError in kinds or await answers(address, self._tls)
+                is_told = isinstance(error, NoBrokersError)
+                is_served = not is_told and (OwnLoginError in kinds or await answers(address, self._tls))
                 kinds.add(OwnLoginError if is_served else type(error))
                 reasons.append(f"{error}{self._if_own(address)}")
             finally:
                 self._silence.cancel()
-        kind = next(kind for kind in (OwnLoginError, RejectedError, ConversationError) if kind in kinds)
+        ranked = (NoBrokersError, OwnLoginError, RejectedError, ConversationError)
+        kind = next(kind for kind in ranked if kind in kinds)
         raise kind("; ".join(reasons))
 
     def _connected(
@@ -415,7 +430,7 @@ class Cluster:
             self._silence.cancel()
         if not answer.brokers:
             self._log_empty(connection.address)
-            raise ConversationError(f"{connection.address}: the cluster has no brokers yet")
+            raise NoBrokersError(f"{connection.address}: the cluster has no brokers yet")
         self._empty_until_ms = 0
         before, now = self._facts.cluster_id, answer.cluster_id
         is_another = None not in (before, now) and before != now
