@@ -177,6 +177,16 @@ WORLDS = [
     World("TsproxySlow", {FAST: "0+590x29 17110+300x150"}, 60),
     World("TsproxyEventLoopLate", {ON_TIME: "0+240x29 6960+120x150"}, 60),
     World("TsproxyBrokerSlow", {FAST_AT_3: "0+300x29 8700+200x150"}, 60),
+    World(
+        "TsproxyBrokerSlow",
+        {
+            name("tsproxy_broker_produce_seconds_bucket", broker="2", le=le): GONE
+            for le in ("0.1", "1", "+Inf")
+        }
+        | {FAST_AT_3: "0+300x29 8700+200x150"},
+        60,
+        "one of two",
+    ),
     World("TsproxyReportMissing", {name("tsproxy_report_last_day_timestamp_seconds"): then(0, -54 * 3600)}),
     World("TsproxyReportIncomplete", {name("tsproxy_report_log_state", state="incomplete"): then(0, 1)}),
     World("TsproxyReportDaysMissing", {name("tsproxy_report_days_missing"): then(0, 1)}),
