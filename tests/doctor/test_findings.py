@@ -108,6 +108,16 @@ TOPICS = {
             f"brokers have different defaults of {AFTER} (node 1: 1h, node 2: unlimited) for 1 topic",
         ],
     ),
+    "limits of the policy beside those of the topic": (
+        described({"orders": {}}, KAFKA_3),
+        f"policy: {{ limits_from: stricter, defaults: {{ {BEFORE}: 7d }} }}",
+        [],
+    ),
+    "the same in audit mode": (
+        described({"orders": {}}, KAFKA_3),
+        f"policy: {{ mode: audit, limits_from: stricter, defaults: {{ {BEFORE}: 7d }} }}",
+        [ANY_AGE, NO_LIMIT],
+    ),
     "a rule that allows more than a topic, and one that allows less": (
         described({"orders": {}}),
         WIDE_AND_TIGHT,

@@ -39,6 +39,26 @@ ROWS = {
     "for other topics": (policy(named("u"), after=TimeLimit(None)), KNOWN, []),
     "a topic without limits": (policy(after=TimeLimit(None)), TopicLimits(), []),
     "off": (policy(mode=Mode.OFF, after=TimeLimit(None)), KNOWN, []),
+    "behind a rule that holds for the topic whoever the client is": (
+        Policy(
+            rules=(
+                Rule("first", named("t"), RuleSettings(after=TimeLimit(10))),
+                Rule("own", Match(), RuleSettings(after=TimeLimit(None))),
+            )
+        ),
+        KNOWN,
+        [],
+    ),
+    "behind a rule for some clients": (
+        Policy(
+            rules=(
+                Rule("first", replace(named("t"), client_ids=named("app").topics), RuleSettings()),
+                Rule("own", Match(), RuleSettings(after=TimeLimit(None))),
+            )
+        ),
+        KNOWN,
+        [("after", None, 10)],
+    ),
     "brokers are not asked": (policy(after=TimeLimit(None), limits_from=LimitsFrom.CONFIG), KNOWN, []),
     "the broker's own time": (
         policy(after=TimeLimit(None)),

@@ -28,10 +28,11 @@ from tsproxy.doctor.cluster import Node
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.doctor.permissions import Rights
 from tsproxy.model.kafka import LONG_MAX, ErrorCode, TimestampType
-from tsproxy.model.policy import Rule, TimeLimit, Waiver
+from tsproxy.model.outcome import Peer
+from tsproxy.model.policy import Mode, Policy, Rule, TimeLimit, Waiver
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.words import many
-from tsproxy.policy.resolve import is_internal
+from tsproxy.policy.resolve import is_internal, resolve
 from tsproxy.policy.review import ineffective_rules
 
 TOPICS: Final = Check("topics")
@@ -92,7 +93,9 @@ def examine(config: Config, described: Described) -> Iterator[Finding]:
             yield TOPICS.warning(text, "correct it, or report it")
     limits = ((topic, several.limits) for topic, several in in_force.items())
     judged = {t: known for t, known in limits if known.timestamp_type is TimestampType.CREATE_TIME}
-    yield from _unlimited(judged)
+    yield from _unlimited(
+        {t: (known, _enforced(config.policy, t, in_force[t])) for t, known in judged.items()}
+    )
     yield from _gone_with_kafka_4(described.topics)
     if described.stamped:
         yield TOPICS.ok(
@@ -126,9 +129,16 @@ def _matches_none(rule: Rule | Waiver, names: Sequence[str]) -> bool:
     return not any(pattern.fits(name) for pattern in patterns for name in names)
 
 
-def _unlimited(judged: Mapping[str, TopicLimits]) -> Iterator[Finding]:
+def _enforced(policy: Policy, topic: str, several: Together) -> TopicLimits:
+    """The limits by which this proxy rejects, for a client that no rule names and without waivers."""
+    anybody = resolve(policy, Peer("", "", 0), topic, several.limits, several.on_kafka_4, LONG_MAX)
+    return anybody.limits if anybody.mode is Mode.ENFORCE and anybody.limits else TopicLimits()
+
+
+def _unlimited(judged: Mapping[str, Sequence[TopicLimits]]) -> Iterator[Finding]:
+    """Topics without a limit. `judged`: their own limits, and those of this proxy."""
     for key, limit, consequence in _CONSEQUENCES:
-        names = [topic for topic, limits in judged.items() if getattr(limits, limit) is None]
+        names = [topic for topic, both in judged.items() if all(getattr(of, limit) is None for of in both)]
         if names:
             yield TOPICS.warning(
                 f"{key} is unlimited in {len(names):,} of {many(len(judged), 'topic')} ({few(names)}), so "

@@ -119,12 +119,19 @@ def ineffective_rules(policy: Policy, topic: str, known: TopicLimits) -> Iterato
     if not policy.asks_broker or known.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return
     for rule in policy.rules:
-        if (rule.settings.mode or policy.mode) is Mode.OFF or not may_fit_topic(rule, topic):
+        if not may_fit_topic(rule, topic):
             continue
-        sides = (
-            ("before", rule.settings.before, known.before_max_ms),
-            ("after", rule.settings.after, known.after_max_ms),
-        )
-        for side, limit, topic_max_ms in sides:
-            if limit is not None and topic_max_ms is not None and is_wider(limit.max_ms, topic_max_ms):
-                yield IneffectiveRule(rule, side, limit.max_ms, topic_max_ms)
+        if (rule.settings.mode or policy.mode) is not Mode.OFF:
+            yield from _ineffective_sides(rule, known)
+        if rule.match == Match(topics=rule.match.topics):
+            return  # for every client, so no later rule holds for the topic
+
+
+def _ineffective_sides(rule: Rule, known: TopicLimits) -> Iterator[IneffectiveRule]:
+    sides = (
+        ("before", rule.settings.before, known.before_max_ms),
+        ("after", rule.settings.after, known.after_max_ms),
+    )
+    for side, limit, topic_max_ms in sides:
+        if limit is not None and topic_max_ms is not None and is_wider(limit.max_ms, topic_max_ms):
+            yield IneffectiveRule(rule, side, limit.max_ms, topic_max_ms)
