@@ -228,6 +228,18 @@ def test_a_connection_on_which_nothing_comes_ends_and_one_that_is_owed_an_answer
     assert not busy.ended
 
 
+def test_a_connection_with_an_end_that_is_not_read_ends_though_an_answer_is_missing():
+    """Nobody would see that the end is gone. A client that takes its answer, however slowly, continues."""
+    stuck, slow = (Connection(is_owed_answers=True, is_paused=True, held_bytes=400) for _ in range(2))
+    connection_monitor = patrol_over(stuck, slow)
+    for second in range(0, 701, 100):
+        slow.held_bytes -= 1
+        connection_monitor.check(second * SECOND)
+
+    assert stuck.ended == [Limit.IDLE]
+    assert not slow.ended
+
+
 # -- Age --------------------------------------------------------------------------------------------
 
 

@@ -89,14 +89,14 @@ class ConnectionLimits:
     )
     idle_ms: int = live(
         DURATION,
-        "A connection is closed when neither end has sent anything for so long and no answer is outstanding. "
-        "Keep it longer than the brokers' `connections.max.idle.ms` (10 minutes).",
+        "A connection is closed when nothing moves on it for so long, unless it only waits for an answer of "
+        "the broker. Keep it longer than the brokers' `connections.max.idle.ms` (10 minutes).",
         default="12m",
     )
     connection_age_ms: int | None = live(
         or_word(DURATION, "off"),
-        "An older connection (by 10% more or less) is closed when no answer is outstanding, so that its "
-        "client logs in anew.",
+        "An older connection (by 10% more or less) is closed when no answer is outstanding, or after `idle`, "
+        "so that its client logs in anew.",
         default="off",
     )
     handshake_ms: int = live(

@@ -6,8 +6,9 @@ second, and costs nothing per byte.
 * *Stalled frame*: the beginning of a request has arrived and its end has not, for longer than
   `stalled_frame` plus a second for each MiB of its announced size, however slowly bytes arrive. Time in
   which the proxy itself does not read, because the broker accepts no more, does not count.
-* *Idle*: no byte from either end for `idle`, and no missing answer. The proxy does not limit how long a
-  broker may take for an answer.
+* *Idle*: for `idle`, no byte came from either end and none that is held was sent, and no answer is missing.
+  The proxy does not limit how long a broker may take for an answer. But while it reads only one end, it
+  cannot see that the other is gone, so the limit also holds then.
 * *Age*: the connection was accepted `connection_age` ago, 10% more or less, so that connections that began
   together end apart. The proxy takes nothing more from it, and closes it when no answer is missing. So a
   client whose certificate was revoked must log in anew.
@@ -49,6 +50,8 @@ class ConnectionStats:
     age_factor: float = field(default_factory=lambda: 0.9 + 0.2 * random.random())  # noqa: S311  # no secret
     asked_ms: int | None = None
     """Since when the first answer of the broker is missing."""
+    checked_bytes: int = 0
+    """`held_bytes` at the last check."""
     heard_ms: int | None = None
     frame: int | None = None
     frame_since_ms: int = 0
@@ -196,9 +199,11 @@ class ConnectionMonitor:
             elif now_ms - stats.opened_ms >= (self.limits.connection_age_ms or math.inf) * stats.age_factor:
                 connection.is_too_old()
             stats.was_moving = connection.was_heard
-            if connection.was_heard or stats.heard_ms is None:
+            # A slow client takes its answer without a byte from either end.
+            if connection.was_heard or stats.heard_ms is None or stats.held_bytes != stats.checked_bytes:
                 connection.was_heard = False
                 stats.heard_ms = now_ms
+            stats.checked_bytes = stats.held_bytes
             self._check_frame(connection, now_ms)
             self._check_broker(connection, now_ms)
             self._check_silence(connection, now_ms - stats.heard_ms)
@@ -228,8 +233,7 @@ class ConnectionMonitor:
         return self.limits.stalled_frame_ms + (frame.announced or 0) / SLOWEST_BYTES_PER_MS
 
     def _check_silence(self, connection: MonitoredConnection, silent_ms: int) -> None:
-        if connection.is_owed_answers:
-            if silent_ms >= SILENT_MS:
-                connection.answers_are_late()
-        elif silent_ms > self.limits.idle_ms:
+        if connection.is_owed_answers and silent_ms >= SILENT_MS:
+            connection.answers_are_late()
+        if silent_ms > self.limits.idle_ms and (connection.is_paused or not connection.is_owed_answers):
             connection.exceeded(Limit.IDLE, f"nothing came from either end for {silent_ms // 1000} s")
