@@ -5,10 +5,11 @@ import re
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import yaml
+
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "high-availability.md"
 FRONT = "127.0.0.10"
-NOTICED_S = 3
-"""More than the two checks after which haproxy sends no more clients."""
+FIRST_CHECKS_S = 3
 
 
 @asynccontextmanager
@@ -19,12 +20,18 @@ async def haproxy(folder, ports, proxies):
     with (folder / "haproxy.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec("haproxy", "-db", "-f", file, stderr=log)
     try:
-        await asyncio.sleep(NOTICED_S)  # the first checks
+        await asyncio.sleep(FIRST_CHECKS_S)
         yield
     finally:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+def settings_of_proxies():
+    """The sections that the page wants in the proxies' own file."""
+    page = PAGE.read_text(encoding="utf-8")
+    return yaml.safe_load(re.search(r"^admin:\n(?: .*\n)+limits:\n(?: .*\n)+", page, re.M)[0])
 
 
 def _configuration(ports, proxies):

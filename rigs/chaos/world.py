@@ -157,7 +157,10 @@ class World:
     def write_config(self, number):
         """Write the configurations; `number` changes a setting that means nothing here."""
         tls = f"tls: {{ certificate: {self._folder}/server.pem, key: {self._folder}/server.key }}"
-        delay = f"drain_delay: {balancer.NOTICED_S}s, " if self._has_haproxy else ""
+        bind, delay = "0.0.0.0:9464", ""
+        if self._has_haproxy:
+            behind = balancer.settings_of_proxies()
+            bind, delay = behind["admin"]["bind"], f"drain_delay: {behind['limits']['drain_delay']}, "
         for proxy in self.proxies:
             plain, with_tls = (
                 f"{{ name: {name}, bind: '{proxy.host}:{port}', advertised_host: {CLIENTS_FACE}, "
@@ -172,7 +175,8 @@ class World:
                 f"decisions: {{ directory: {proxy.decisions}, interval: 1s, rotate: {{ every: 10s }} }}\n"
                 f"limits: {{ drain_timeout: 5s, {delay}idle: {600 + number % 60}s, "
                 f"connections_per_address: {MAX_OF_AN_ADDRESS} }}\n"
-                f"admin: {{ bind: {proxy.admin_address}, token: {TOKEN} }}\nworkers: 2\n"
+                f"admin: {{ bind: {bind.replace('0.0.0.0:9464', proxy.admin_address)}, token: {TOKEN} }}\n"
+                "workers: 2\n"
             )
             new.replace(proxy.config)
 

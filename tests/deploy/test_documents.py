@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.site.links import PARTS
 from spark_reports.cli import parser as reports
@@ -63,3 +64,17 @@ def exists(path: str) -> list[Path]:
 def test_the_decision_log_of_the_quick_start_is_ignored_by_git():
     [folder] = [key.default for key in KEYS if key.path == "decisions.directory"]
     assert f"{folder}/" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+def test_the_load_balancers_checks_reach_the_admin_port_of_the_same_page_and_see_the_drain():
+    page = TEXTS["docs/guide/high-availability.md"]
+    options = re.search(r"default-server check port (\d+) inter (\d+)s fall (\d+)", page)
+    assert options
+    port, every_s, times = map(int, options.groups())
+    admin, limits = (re.search(rf"^{section}:\n(?: .*\n)+", page, re.M) for section in ("admin", "limits"))
+    assert admin
+    assert limits
+    address = yaml.safe_load(admin[0])["admin"]["bind"]
+    assert address == f"0.0.0.0:{port}"
+    delay = yaml.safe_load(limits[0])["limits"]["drain_delay"]
+    assert int(delay.removesuffix("s")) > every_s * times
