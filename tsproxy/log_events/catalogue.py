@@ -187,6 +187,7 @@ DECISION_FILE_NOT_CLOSED: Final = error("decision_file_not_closed", "file", "err
 DECISION_FILE_REMOVED: Final = error("decision_file_removed", "file", "bytes_lost")
 DECISION_FILES_DELETED: Final = info("decision_files_deleted", "files", "bytes")
 DECISION_FILES_NOT_DELETED: Final = error("decision_files_not_deleted", "directory", "error")
+DECISION_STATE_DAMAGED: Final = warning("decision_state_damaged", "file", "advice")
 DECISION_TOPIC_FAILED: Final = error("decision_topic_failed", "error", "topic")
 DECISION_TOPIC_RESUMED: Final = info("decision_topic_resumed", "topic")
 DECISION_NOT_SENT: Final = error("decision_not_sent", "error", "bytes")

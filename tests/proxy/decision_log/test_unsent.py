@@ -86,9 +86,17 @@ def test_files_that_were_deleted_before_they_were_sent_are_passed_over(tmp_path)
     assert drain(unsent) == [b"c"]
 
 
-def test_a_position_that_was_cut_short_is_the_beginning():
-    assert Position.of_text(b"") == Position.of_text(b"00000") == Position()
-    assert Position.of_text(Position(7, 2**40).as_text()) == Position(7, 2**40)
+def test_after_damage_all_is_sent_again_and_once_only(tmp_path):
+    """A position of zeros kept the proxy from starting."""
+    write(tmp_path, 1, b"a\nb\n")
+    whole = Position(1, 2).as_text()
+    assert Position.of_text(whole) == Position(1, 2)
+    for text in (b"", whole[:9], whole + whole, bytes(31), b"9" * 10 + b" " + b"9" * 19 + b"\n"):
+        (tmp_path / f".unsent-{NAME}").write_bytes(text)
+        for expected in ([b"a", b"b"], []):
+            [unsent] = Unsent.left_behind(tmp_path)
+            assert drain(unsent) == expected, text
+            unsent.release()
 
 
 def test_links_are_not_followed_to_what_is_sent_or_written(tmp_path):

@@ -1,5 +1,6 @@
 """The secret key of hashes in the decision log, if the configuration has none."""
 
+import fcntl
 import os
 import secrets
 from contextlib import suppress
@@ -7,10 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.config.settings import Decisions
+from tsproxy.log_events.catalogue import DECISION_STATE_DAMAGED
 
 FILE: Final = ".salt"
 """The name of the file with the key. The leading dot hides it from programs that read the folder's logs."""
 _SALT_BYTES: Final = 32
+_DAMAGED: Final = ".damaged-salt"
 
 
 def salt_of(decisions: Decisions) -> bytes:
@@ -21,12 +24,30 @@ def salt_of(decisions: Decisions) -> bytes:
     if decisions.salt is not None:
         return decisions.salt.reveal().encode()
     path = decisions.directory / FILE
+    if path.exists() and _is_damaged(path.read_bytes()):
+        _put_aside(path)
     if not path.exists():
         _make(path)
     # Nobody needs a draft any more: those that are still there are of processes that were killed.
     for draft in path.parent.glob(f"{FILE}-*"):
         draft.unlink(missing_ok=True)
     return path.read_bytes()
+
+
+def _is_damaged(salt: bytes) -> bool:
+    """True after a power loss: the file was cut short, or blocks are zeros. Anybody could guess the rest."""
+    return len(salt) < _SALT_BYTES or bytes(8) in salt
+
+
+def _put_aside(path: Path) -> None:
+    """Rename a damaged salt. If several processes find it at the same time, the others find the new one."""
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if _is_damaged(path.read_bytes()):
+            advice = f"a new salt is made: hashes differ from those before; the old one is kept as {_DAMAGED}"
+            DECISION_STATE_DAMAGED(file=str(path), advice=advice)
+            path.rename(path.with_name(_DAMAGED))
 
 
 def _make(path: Path) -> None:

@@ -76,7 +76,10 @@ class DecisionTopic:
         self._task = asyncio.get_running_loop().create_task(sending)
 
     def _begin(self) -> None:
-        self._unsent = [Unsent.begin(self._directory, self._name), *Unsent.left_behind(self._directory)]
+        """Take what others have left, too. An attempt that fails can be repeated."""
+        if not self._unsent:
+            self._unsent.append(Unsent.begin(self._directory, self._name))
+        self._unsent += Unsent.left_behind(self._directory)
 
     async def stop(self, patience_s: float) -> bool:
         """Send the rest, after the files are closed. False if the next start has to send lines."""
@@ -100,8 +103,7 @@ class DecisionTopic:
         return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble.text}"]
 
     async def _connect_and_send(self) -> None:
-        if not self._unsent:
-            await self._beside(self._begin)
+        await self._beside(self._begin)
         async with connected_producer(
             self._upstream,
             self._tls,

@@ -7,6 +7,7 @@ process has locked, and continues there. Lines between the position and the kill
 """
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from pathlib import Path
 from typing import Final, Self
 
 from tsproxy.decision_folder import files_of, is_open, lock, open_existing
+from tsproxy.log_events.catalogue import DECISION_STATE_DAMAGED
 
 _PREFIX: Final = ".unsent-"
+_POSITION: Final = re.compile(rb"([0-9]{10}) (0[0-9]{18})\n")
 CHUNK_BYTES: Final = 64 * 1024
 
 
@@ -32,11 +35,10 @@ class Position:
 
     @classmethod
     def of_text(cls, text: bytes) -> "Position":
-        """The position from the result of `as_text`; the beginning if the text was cut short."""
-        number, _, offset_bytes = text.partition(b" ")
-        if len(text) != len(cls().as_text()):
-            return cls()
-        return cls(int(number), int(offset_bytes))
+        """The position from the result of `as_text`; the beginning if the text is damaged, as by a power
+        loss: nothing is lost if lines are sent twice."""
+        position = _POSITION.fullmatch(text)
+        return cls(int(position[1]), int(position[2])) if position else cls()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,12 @@ class Unsent:
                 if lock(descriptor) is not True or not path.exists():
                     os.close(descriptor)
                     continue
-                position = Position.of_text(os.pread(descriptor, 64, 0))
+                text = os.pread(descriptor, 64, 0)
+                position = Position.of_text(text)
+                if text not in (b"", position.as_text()):
+                    advice = "the lines of that process are sent to the topic from the beginning"
+                    DECISION_STATE_DAMAGED(file=str(path), advice=advice)
+                    os.ftruncate(descriptor, 0)
                 yield cls(directory, path.name.removeprefix(_PREFIX), descriptor, position)
 
     def read(self, most_bytes: int) -> Chunk | None:
@@ -119,7 +126,7 @@ def _whole_lines(path: Path, offset_bytes: int, most_bytes: int) -> tuple[tuple[
     with os.fdopen(open_existing(path, os.O_RDONLY), "rb") as file:
         file.seek(offset_bytes)
         text = file.read(CHUNK_BYTES)
-        while text and b"\n" not in text and (more := file.read(CHUNK_BYTES)):
-            text += more
+        if b"\n" not in text:
+            text += file.readline()
     whole = text[: text.rfind(b"\n", 0, most_bytes) + 1] or text[: text.find(b"\n") + 1]
     return tuple(whole.splitlines()), offset_bytes + len(whole)
