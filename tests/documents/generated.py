@@ -13,7 +13,7 @@ from typing import Final
 
 from rigs import matrix
 from rigs.simulated import violations
-from tests.documents import commands, fields, keys, report_schema, rollup_schema
+from tests.documents import commands, fields, keys, report_schema, rollup_schema, values_schema
 from tests.test_states import drawing
 from tsproxy.config import schema
 from tsproxy.decisions.drift import EDGES
@@ -51,6 +51,7 @@ _WORDS: Final = "tests/decisions/golden/v1.words.txt"
 FILES: Final[Mapping[str, Callable[[], str]]] = {
     _FIELDS: grown(_FIELDS, [f"{field.name} {field.type}" for field in FIELDS if field.since == 1]),
     _WORDS: grown(_WORDS, [f"{field.name} {word}" for field in FIELDS for word in field.choices]),
+    "deploy/helm/tsproxy/values.schema.json": values_schema.text,
     "docs/reference/configuration.schema.json": schema.as_text,
     "docs/reference/decision-log.schema.json": lambda: json.dumps(decisions_schema(), indent=1) + "\n",
     "docs/reference/drift-v1.json": lambda: f"{list(EDGES)}\n",

@@ -37,32 +37,42 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{ .Values.reports.storage.claim | default (printf "%s-reports" (include "tsproxy.name" .)) }}
 {{- end }}
 
-{{/* Fails if `config` has a key that the chart writes. */}}
+{{/* Keys of tsproxy that the chart writes, and the values that set them. */}}
 {{- define "tsproxy.ownKeys" -}}
-{{- range $path, $instead := dict
-      "listeners" "listener"
-      "workers" "workers"
-      "upstream.bootstrap_servers" "upstream.bootstrapServers"
-      "upstream.admin" "upstream.admin"
-      "admin.bind" "admin.port"
-      "admin.token" "admin.tokenSecret"
-      "admin.tls" "admin.tlsSecret"
-      "decisions.directory" "decisions.volume"
-      "decisions.retention.size" "decisions.retentionSize"
-      "limits.drain_delay" "drain.delaySeconds"
-      "limits.drain_timeout" "drain.timeoutSeconds"
-}}
-{{- $at := $.Values.config }}
-{{- range splitList "." $path }}
+config:
+  listeners: listener
+  workers: workers
+  upstream.bootstrap_servers: upstream.bootstrapServers
+  upstream.admin: upstream.admin
+  admin.bind: admin.port
+  admin.token: admin.tokenSecret
+  admin.tls: admin.tlsSecret
+  decisions.directory: decisions.volume
+  decisions.retention.size: decisions.retentionSize
+  limits.drain_delay: drain.delaySeconds
+  limits.drain_timeout: drain.timeoutSeconds
+listener.settings:
+  name: nothing, it is `public`
+  bind: bindHost and listener.port
+  advertised_host: listener.advertisedHost
+  brokers: listener.brokers
+{{- end }}
+
+{{- define "tsproxy.withoutOwnKeys" -}}
+{{- range $place, $keys := include "tsproxy.ownKeys" . | fromYaml }}
+{{- range $path, $instead := $keys }}
+{{- $at := $.Values }}
+{{- range splitList "." (printf "%s.%s" $place $path) }}
 {{- if kindIs "map" $at }}{{ $at = index $at . }}{{ end }}
 {{- end }}
-{{- if not (kindIs "invalid" $at) }}{{ fail (printf "config.%s: the chart writes this key. Set %s" $path $instead) }}{{ end }}
+{{- if not (kindIs "invalid" $at) }}{{ fail (printf "%s.%s: the chart writes this key. Set %s" $place $path $instead) }}{{ end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
 {{/* The sections that the chart writes, laid over `config`. */}}
 {{- define "tsproxy.config" -}}
-{{- include "tsproxy.ownKeys" . }}
+{{- include "tsproxy.withoutOwnKeys" . }}
 {{- $values := .Values }}
 {{- $folder := "/etc/tsproxy/tls" }}
 {{- $listener := dict "name" "public" "bind" (printf "%s:%v" $values.bindHost $values.listener.port) "advertised_host" (include "tsproxy.advertisedHost" .) }}
