@@ -63,8 +63,7 @@ def _units(root: Path, package: Path) -> None:
     for source, place in (
         (debian / "tsproxy", f"{_HOME}/bin/tsproxy"),
         (deploy / "tsproxy.service", f"{_SYSTEMD}/tsproxy.service"),
-        (debian / "package.conf", f"{_SYSTEMD}/tsproxy.service.d/package.conf"),
-        (debian / "sysusers.conf", "usr/lib/sysusers.d/tsproxy.conf"),
+        (deploy / "sysusers.conf", "usr/lib/sysusers.d/tsproxy.conf"),
         (deploy / "tsproxy.yaml", "etc/tsproxy/tsproxy.yaml"),
         (root / "LICENSE", "usr/share/doc/tsproxy/copyright"),
     ):

@@ -102,7 +102,7 @@ async def test_the_package_installs_in_a_clean_root_and_serves_as_the_unit_says(
     assert libraries
     assert "not found" not in inside(root, "ldd", *libraries)
 
-    service = read_unit(root / UNIT)["Service"] | read_unit(root / f"{UNIT}.d/package.conf")["Service"]
+    service = read_unit(root / UNIT)["Service"]
     [user], [command] = service["User"], service["ExecStart"]
     uid, gid = (inside(root, "id", option, user).strip() for option in ("-u", "-g"))
     [state] = service["StateDirectory"]

@@ -93,8 +93,13 @@ def test_the_command_exists():
     assert_is_known(shlex.split(command))
 
 
-def test_the_user_lives_as_long_as_the_service_and_owns_its_state_alone():
-    assert SERVICE["DynamicUser"] == ["yes"]
+def test_a_key_can_be_given_to_the_units_group_for_good():
+    """A user that systemd makes for each start has no group that a renewed key could belong to."""
+    [user, group] = SERVICE["User"] + SERVICE["Group"]
+    assert (DEPLOY / "sysusers.conf").read_text().split()[:3] == ["u", user, "-"]
+    assert group == user
+    assert "DynamicUser" not in SERVICE
+    assert f"owner root, group `{group}` and mode 0640" in (ROOT / "docs/guide/operations.md").read_text()
     assert SERVICE["StateDirectory"] == ["tsproxy"]
     assert SERVICE["CapabilityBoundingSet"] == [""]
 

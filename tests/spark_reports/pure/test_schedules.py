@@ -72,4 +72,4 @@ def test_cron_runs_the_command_of_the_unit():
     user, command = of_cron()
     _, service = of_systemd()
     assert command == service["ExecStart"].removesuffix(" $REPORT_OPTIONS")
-    assert user == "root"  # the only user that may read the log of a unit with DynamicUser
+    assert user == "root"  # the log is for its owner and the group tsproxy
