@@ -1,5 +1,6 @@
 """Custom rules: asked about what all else lets pass, contained, and never skipped."""
 
+import asyncio
 import json
 import re
 from dataclasses import fields, replace
@@ -33,7 +34,7 @@ from tsproxy.model.custom_rule import CustomRule, OnError, RuleContext
 from tsproxy.model.kafka import ErrorCode, TimestampType
 from tsproxy.model.policy import Mode
 from tsproxy.model.verdict import Reason, TopicLimits, UnitGuess
-from tsproxy.policy.custom_rules import consult
+from tsproxy.policy.custom_rules import bounds_of, consult
 from tsproxy.session.effects import SendToClient
 from tsproxy.testing.rules import SLOW_S, FakeClock, batch_times, check_rule, rule_context
 from tsproxy.testing.rules import rejected as rejected_by
@@ -225,9 +226,27 @@ class NeverEnds:
             yield 0, "odd"
 
 
-class Exits:
+class Leaves:
+    def __init__(self, error):
+        self.error = error
+
     def culprits(self, timestamps_ms, context):
-        raise SystemExit("not from in here")
+        raise self.error
+
+
+class Panic(BaseException):
+    """The error of a panic in Rust is no Exception, either."""
+
+
+class HasNoReason(RejectsOdd):
+    @property
+    def reason(self):
+        raise Panic
+
+
+class HasEverything(Leaves):
+    def __getattr__(self, name):
+        return self
 
 
 def test_a_rule_may_quote_a_name_that_is_no_utf_8():
@@ -255,7 +274,11 @@ def test_a_rule_cannot_change_the_times_that_others_get():
 
 WRONG = {
     "without an end": NeverEnds(),
-    "to leave": Exits(),
+    "to leave": Leaves(SystemExit("not from in here")),
+    "a panic": Leaves(Panic()),
+    "a stop of the caller": Leaves(asyncio.CancelledError()),
+    "no reason": HasNoReason(),
+    "itself as what it wraps": HasEverything(ValueError()),
     "a record that is not there": answers((1, "x")),
     "one before the first": answers((-1, "x")),
     "one twice": answers((0, "x"), (0, "y")),
@@ -270,6 +293,18 @@ WRONG = {
 def test_an_answer_that_no_rule_may_give_is_a_failure(rule):
     answer = consult(CustomRule("it", rule), [NOW_MS], rule_context())
     assert (bool(answer.failure), answer.rule.name) == (True, "it")
+
+
+def test_bounds_that_raise_are_none_and_only_an_interrupt_passes():
+    class Bounded(Leaves):
+        def bounds(self):
+            raise self.error
+
+    assert bounds_of(CustomRule("it", Bounded(Panic()))) is None
+    stopped = CustomRule("it", Bounded(KeyboardInterrupt()))
+    for call in (bounds_of, lambda rule: consult(rule, [NOW_MS], rule_context())):
+        with pytest.raises(KeyboardInterrupt):
+            call(stopped)
 
 
 def test_a_rule_is_asked_for_one_name_more_than_there_are_records_and_no_further():

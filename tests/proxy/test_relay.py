@@ -225,11 +225,12 @@ async def test_a_broker_connection_that_is_made_and_then_given_up_leaves_nothing
 
 
 @on_both_loops
-async def test_a_mistake_in_the_core_ends_its_session_loudly_and_no_other(monkeypatch):
+@pytest.mark.parametrize("error", [ValueError, SystemExit])
+async def test_a_mistake_in_the_core_ends_its_session_loudly_and_no_other(monkeypatch, error):
     async with wire() as other, wire() as the:
 
         def crash(self, event, now_ms, monotonic_ms):
-            raise ValueError("what the client sent: hunter2")
+            raise error("what the client sent: hunter2")
 
         with monkeypatch.context() as patched:
             patched.setattr(Session, "feed", crash)
@@ -237,7 +238,7 @@ async def test_a_mistake_in_the_core_ends_its_session_loudly_and_no_other(monkey
             assert await the.client_sees_end()
         assert await the.broker_sees_end()
         [line] = the.world.logged.of("session_crashed")
-        assert line["error"] == "ValueError"
+        assert line["error"] == error.__name__
         assert any("crash" in frame for frame in line["frames"])
         assert "hunter2" not in str(the.world.logged.lines)
         closed = 'tsproxy_sessions_closed_total{listener="default",reason="internal_error"}'

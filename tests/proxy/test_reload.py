@@ -139,9 +139,17 @@ async def test_a_change_between_the_reading_of_the_file_and_the_first_look_at_it
     await cancelled(running)
 
 
-@pytest.mark.parametrize("part", [(reloader, "sha256_of"), (Source, "state")], ids=["hash", "look at file"])
+@pytest.mark.parametrize(
+    ("part", "error"),
+    [
+        ((reloader, "sha256_of"), RuntimeError),
+        ((Source, "state"), RuntimeError),
+        ((Source, "read"), SystemExit),
+    ],
+    ids=["hash", "look at file", "code of a rule"],
+)
 async def test_an_error_of_our_own_changes_nothing_is_logged_and_does_not_end_the_reloads(
-    tmp_path, monkeypatch, part
+    tmp_path, monkeypatch, part, error
 ):
     file = put(tmp_path / "tsproxy.yaml", SMALLEST)
     watching, changed = watched(file)
@@ -149,7 +157,7 @@ async def test_an_error_of_our_own_changes_nothing_is_logged_and_does_not_end_th
 
     def fails_once(*_):
         monkeypatch.setattr(*part, right)
-        raise RuntimeError
+        raise error
 
     monkeypatch.setattr(*part, fails_once)
     monkeypatch.setattr(reloader, "POLL_INTERVAL_S", 0.01)

@@ -2,7 +2,8 @@
 
 import pickle
 from collections.abc import Iterable
-from typing import Final, cast
+from traceback import TracebackException
+from typing import Any, Final, cast
 
 from tsproxy.config.checks import check_names
 from tsproxy.config.parsed import Parsed, make
@@ -17,7 +18,7 @@ from tsproxy.config.settings.policy import (
     WAIVER,
 )
 from tsproxy.model import policy
-from tsproxy.model.custom_rule import ENTRY_POINTS, CustomRule, OnError, TimestampRule
+from tsproxy.model.custom_rule import ENDS_PROCESS, ENTRY_POINTS, CustomRule, OnError, TimestampRule
 from tsproxy.model.policy import (
     HOUR_MS,
     INTERNAL_TOPICS,
@@ -47,22 +48,32 @@ def load_rule(name: str) -> TimestampRule:
             f"{name!r} is no entry point in the group {ENTRY_POINTS} of what is installed here; "
             f"there are: {known}. Install the package that brings it where tsproxy is"
         )
+    doing = "be loaded"
     try:
         loaded = points[name].load()
         rule = loaded() if isinstance(loaded, type) else loaded
-    except Exception as error:  # the operator's code, so any error is the operator's
-        raise RuleError(f"{points[name].value} cannot be loaded: {type(error).__name__}: {error}") from None
+        doing = "be asked for its attributes"
+        complaint = _complaint(rule)
+        doing = "be handed to workers"
+        pickle.loads(pickle.dumps(rule))  # noqa: S301  # our own bytes, as a worker reads them
+    except ENDS_PROCESS:
+        raise
+    except BaseException as error:  # the operator's code, so any error is the operator's
+        text = f"{type(error).__name__}: {TracebackException(type(error), error, None)}"
+        raise RuleError(f"{points[name].value} cannot {doing}: {text}") from None
+    if complaint is not None:
+        raise RuleError(f"{points[name].value} {complaint}")
+    return cast("TimestampRule", rule)
+
+
+def _complaint(rule: Any) -> str | None:
+    """Why the object is no rule; None if it is one."""
     if not callable(getattr(rule, "culprits", None)):
-        raise RuleError(f"{points[name].value} has no method culprits(timestamps_ms, context)")
+        return "has no method culprits(timestamps_ms, context)"
     reason = getattr(rule, "reason", Reason.CUSTOM_RULE)
     if reason not in tuple(Reason):
-        words = ", ".join(Reason)
-        raise RuleError(f"{points[name].value} has the reason {reason!r}; must be one of {words}")
-    try:
-        pickle.dumps(rule)
-    except Exception as error:  # pickling runs the rule's own code, too
-        raise RuleError(f"{points[name].value} cannot be handed to workers: {error}") from None
-    return cast("TimestampRule", rule)
+        return f"has the reason {reason!r}; must be one of {', '.join(Reason)}"
+    return None
 
 
 _UNLIMITED: Final = TimeLimit(None)

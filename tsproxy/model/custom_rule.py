@@ -14,6 +14,9 @@ from typing import Final, Protocol
 from tsproxy.model.verdict import Reason, TopicLimits
 
 ENTRY_POINTS: Final = "tsproxy.rules"
+ENDS_PROCESS: Final = (KeyboardInterrupt,)
+"""The only errors that pass through when code of a rule raises them. All others are the rule's failure: its
+module may call sys.exit(), and code in Rust panics with a BaseException."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,7 @@ class RuleAnswer:
 
     rule: CustomRule = field(compare=False)
     culprits: tuple[tuple[int, str], ...] = ()
+    reason: Reason = Reason.CUSTOM_RULE
     failure: str | None = None
 
     @property

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from inspect import unwrap
+from inspect import getattr_static
 from itertools import islice
+from operator import index as whole
 from pathlib import PurePath
 from traceback import walk_tb
 from typing import Final
 
-from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext, TimestampRule
+from tsproxy.model.custom_rule import ENDS_PROCESS, CustomRule, RuleAnswer, RuleContext, TimestampRule
 from tsproxy.model.kafka import LONG_MAX
 
 MAX_TEXT: Final = 1_000
@@ -21,8 +22,11 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
     """The rule's answer. If the rule raises an error, the answer has a `failure`."""
     try:
         named = islice(rule.rule.culprits(tuple(timestamps_ms), context), len(timestamps_ms) + 1)
-        pairs: list[tuple[int, object]] = [(int(index), text) for index, text in named]
-    except (Exception, SystemExit) as error:  # the operator's code, so this is the rule's failure
+        pairs: list[tuple[int, object]] = [(whole(index), text) for index, text in named]
+        reason = rule.reason
+    except ENDS_PROCESS:
+        raise
+    except BaseException as error:  # the operator's code, so this is the rule's failure
         return RuleAnswer(rule, failure=f"{type(error).__name__}{_place(error, rule.rule)}")
     places = [index for index, _ in pairs]
     if places != sorted(set(places)) or any(not 0 <= index < len(timestamps_ms) for index in places):
@@ -35,7 +39,7 @@ def consult(rule: CustomRule, timestamps_ms: Sequence[int], context: RuleContext
         if _SURROGATE.search(text):
             return RuleAnswer(rule, failure=f"the text of record {index} has half of a character")
         culprits.append((index, text[:MAX_TEXT]))
-    return RuleAnswer(rule, tuple(culprits))
+    return RuleAnswer(rule, tuple(culprits), reason)
 
 
 def _place(error: BaseException, rule: TimestampRule) -> str:
@@ -44,7 +48,8 @@ def _place(error: BaseException, rule: TimestampRule) -> str:
     The error's text may quote values of records, so it is left out.
     """
     steps = [(step.f_globals.get("__name__", ""), step, line) for step, line in walk_tb(error.__traceback__)]
-    in_rule = [step for step in steps if step[0] == type(unwrap(rule)).__module__]  # type: ignore[arg-type]
+    wrapped = getattr_static(rule, "__wrapped__", rule)  # `getattr` would run the rule's code
+    in_rule = [step for step in steps if step[0] == type(wrapped).__module__]
     called = [step for step in steps if not step[0].startswith("tsproxy.")]
     if not (in_rule or called):
         return " in its answer"  # such as no pairs, or pairs of something else
@@ -60,7 +65,9 @@ def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:
         if bounds is None:
             return None
         before_max_ms, after_max_ms = bounds()
-    except (Exception, SystemExit):  # the operator's code: without bounds the session judges each batch
+    except ENDS_PROCESS:
+        raise
+    except BaseException:  # the operator's code: without bounds the session judges each batch
         return None
     both = (before_max_ms, after_max_ms)
     is_valid = all(bound is None or (isinstance(bound, int) and 0 <= bound <= LONG_MAX) for bound in both)

@@ -17,7 +17,7 @@ from statistics import median
 from timeit import timeit
 from typing import Any, Final
 
-from tsproxy.model.custom_rule import CustomRule, RuleAnswer, RuleContext, TimestampRule
+from tsproxy.model.custom_rule import ENDS_PROCESS, CustomRule, RuleAnswer, RuleContext, TimestampRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.policy.custom_rules import bounds_of, consult
@@ -108,7 +108,9 @@ def _assert_no_failure(answer: RuleAnswer, times: Sequence[int], context: RuleCo
     complaint = AssertionError(f"{answer.failure} for {times}")
     try:
         list(answer.rule.rule.culprits(tuple(times), context))
-    except (Exception, SystemExit) as error:
+    except ENDS_PROCESS:
+        raise
+    except BaseException as error:
         raise complaint from error
     raise complaint
 

@@ -23,7 +23,7 @@ def rules_are_kept(context: BatchContext) -> Reject | None:
         text = f"The proxy's rule {context.policy.rule} raised an error, so the batch was rejected"
         return Reject(ErrorCode.INVALID_RECORD, context.policy.helped(text), Reason.CUSTOM_RULE, detail=text)
     times, now_ms = context.reader.read_records().timestamps_ms, context.now_ms
-    reason = answer.rule.reason
+    reason = answer.reason
     is_of_size = Trait.OF_SIZE in reason.traits
     names_unit, helped = is_of_size and context.policy.names_unit, context.policy.helped
     listed = answer.culprits[: context.culprits_listed]

@@ -12,6 +12,7 @@ from typing import Final, assert_never
 from tsproxy.decisions.totals import Totals
 from tsproxy.log_events.catalogue import BY_NAME, LOOP_HELD, SASL_FAILED, SESSION_CRASHED, LogEvent
 from tsproxy.model.addresses import Address, counted_as
+from tsproxy.model.custom_rule import ENDS_PROCESS
 from tsproxy.model.outcome import Peer
 from tsproxy.model.view import View
 from tsproxy.proxy.connections.back_pressure import Hold
@@ -172,7 +173,9 @@ class SessionDriver:
                 self._book_totals()
             ending = self._perform(effects)
             self._set_deadline()
-        except Exception as error:  # see `_crashed`
+        except ENDS_PROCESS:
+            raise
+        except BaseException as error:  # see `_crashed`
             return self._crashed(error)
         if self._stopwatch is not None:
             self._stopwatch.look()
@@ -194,7 +197,9 @@ class SessionDriver:
         """The batches that the fast path has counted since the last call, or the ending after an error."""
         try:
             return self.session.drain_totals()
-        except Exception as error:  # see `_crashed`
+        except ENDS_PROCESS:
+            raise
+        except BaseException as error:  # see `_crashed`
             return self._crashed(error)
 
     def _book_totals(self) -> None:
@@ -241,7 +246,9 @@ class SessionDriver:
                 if isinstance(effect, Emit):
                     self._context.book(effect.outcome)
             self._book_totals()
-        except Exception:
+        except ENDS_PROCESS:
+            raise
+        except BaseException:
             return  # most likely the same error again, which is logged already
 
     def end(self) -> None:

@@ -26,6 +26,7 @@ from tsproxy.log_events.catalogue import (
     CONFIG_RELOAD_CRASHED,
     CONFIG_RELOADED,
 )
+from tsproxy.model.custom_rule import ENDS_PROCESS
 from tsproxy.model.policy import Mode
 from tsproxy.proxy.metrics.catalogue import (
     CONFIG_INFO,
@@ -109,8 +110,10 @@ class Reloader(Collector):
             await self._adopt(change)
         except ConfigError as error:
             return _rejected(str(error).splitlines())
-        except Exception as error:
-            # An error in one part must not stop the data path.
+        except (*ENDS_PROCESS, asyncio.CancelledError):
+            raise
+        except BaseException as error:
+            # An error in one part, or in code of a rule, must not stop the data path.
             _crashed(error)
             return _rejected(["a mistake in tsproxy; please report the frames"])
         self._took(change.config, sha256)
@@ -148,7 +151,7 @@ def sha256_of(config: Config) -> str:
     return hashlib.sha256(as_yaml(config.parsed, without=OF_MACHINE).encode()).hexdigest()
 
 
-def _crashed(error: Exception) -> None:
+def _crashed(error: BaseException) -> None:
     CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
 

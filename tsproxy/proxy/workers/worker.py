@@ -21,6 +21,7 @@ from tsproxy.log_events.catalogue import (
     WORKER_STARTED,
     WORKER_STOPPED,
 )
+from tsproxy.model.custom_rule import ENDS_PROCESS
 from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.parts import Commit
@@ -106,8 +107,10 @@ async def _prepare(proxy: Proxy, channel: Channel, number: int, text: str) -> Co
         commit = await proxy.prepare(await asyncio.to_thread(config_of, text))
     except ConfigError as error:
         problems = str(error).splitlines()
-    except Exception as error:
-        # An error in our code must not end this worker. All workers keep their configuration.
+    except (*ENDS_PROCESS, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        # An error in our code, or in a rule's, ends no worker. All workers keep their configuration.
         CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
         problems = ["a mistake in tsproxy; please report the frames"]
     channel.send({"event": "prepared", "id": number, "problems": problems})
