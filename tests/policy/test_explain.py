@@ -1,13 +1,19 @@
 """The explanation of one timestamp: what the candidate would say, and what a custom rule gets to see."""
 
 import re
+from struct import unpack_from
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from tests.policy.verdicts import HOUR_MS, LIMITS, NOW_MS
+from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged
 from tests.session.conversation import PEER
+from tests.wire.batches import batch
 from tsproxy.model.custom_rule import CustomRule
+from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.policy import (
+    Choice,
     Match,
     Mode,
     NamePattern,
@@ -18,7 +24,8 @@ from tsproxy.model.policy import (
     TimeLimit,
     Waiver,
 )
-from tsproxy.model.verdict import Reason
+from tsproxy.model.records import DELETE_HORIZON
+from tsproxy.model.verdict import Reason, Reject
 from tsproxy.policy.explain import explain
 
 CANDIDATE = RuleSettings(after=TimeLimit(1000))
@@ -83,3 +90,65 @@ def test_a_custom_rule_sees_partition_0():
     rule = RuleSettings(custom_rules=(CustomRule("own", NamesItsPartition()),))
     found = explained(NOW_MS, Policy(rules=(Rule("own", Match(), rule),)))
     assert [each.message for each in found.rejection.violations] == ["t-0"]
+
+
+class RejectsSome:
+    """A rule that rejects a record without a timestamp, or also the time that a stamp gives."""
+
+    def __init__(self, *times_ms):
+        self.times_ms = times_ms
+
+    def culprits(self, timestamps_ms, context):
+        return [(i, f"not {t}") for i, t in enumerate(timestamps_ms) if t in self.times_ms]
+
+
+OWN = [(), (CustomRule("none", RejectsSome(-1)),), (CustomRule("now", RejectsSome(NOW_MS)),)]
+STAMPS = RuleSettings(on_violation=OnViolation.STAMP)
+MISSING = RuleSettings(no_timestamp=Choice.STAMP)
+limits = st.none() | st.builds(TimeLimit, st.sampled_from([None, 0, 1, HOUR_MS, DAY_MS]))
+either = st.none() | st.sampled_from([Choice.ACCEPT, Choice.REJECT])
+settings = st.builds(
+    RuleSettings,
+    mode=st.none() | st.sampled_from(Mode),
+    before=limits,
+    after=limits,
+    no_timestamp=st.none() | st.sampled_from(Choice),
+    zero=either,
+    negative=either,
+    on_violation=st.none() | st.sampled_from(OnViolation),
+    keep_both_times=st.none() | st.booleans(),
+    extended_timestamps=st.none() | st.booleans(),
+    custom_rules=st.sampled_from(OWN),
+)
+near = st.builds(
+    lambda aside_ms, by_ms: NOW_MS + aside_ms + by_ms,
+    st.sampled_from([0, HOUR_MS, -HOUR_MS, DAY_MS, -DAY_MS]),
+    st.integers(-1, 1),
+)
+odd = st.sampled_from([-1, 0, 1, -2, LONG_MIN, LONG_MAX, NOW_MS // 1000, NOW_MS * 1000, NOW_MS * 10**6])
+
+
+@given(settings, near | odd, st.booleans())
+@example(STAMPS, NOW_MS + 2 * HOUR_MS, True)
+@example(RuleSettings(no_timestamp=Choice.STAMP, custom_rules=OWN[1]), -1, False)
+@example(RuleSettings(no_timestamp=Choice.STAMP, custom_rules=OWN[2]), -1, False)
+@example(RuleSettings(on_violation=OnViolation.STAMP, custom_rules=OWN[2]), 5, False)
+@example(RuleSettings(extended_timestamps=True), LONG_MIN, True)
+def test_explain_says_what_the_session_does_with_a_batch_of_that_record(settings, timestamp_ms, has_bit_6):
+    policy = Policy(rules=(Rule("own", Match(), settings),))
+    told = explained(timestamp_ms, policy, has_bit_6=has_bit_6)
+    data = batch([timestamp_ms], attributes=DELETE_HORIZON if has_bit_6 else 0)
+    done = judged(data, policy=policy)
+    rejection = done.verdict if isinstance(done.verdict, Reject) else done.would
+    written = done.rewritten if done.rewritten and done.rewritten.repair else None
+    assert told.is_forwarded is not isinstance(done.verdict, Reject)
+    assert told.repaired_ms == (written and unpack_from(">q", written.records, 27)[0])
+    if written is None:
+        assert _as_told(told.rejection or told.candidate) == _as_told(rejection)
+
+
+def _as_told(rejection):
+    if rejection is None:
+        return None
+    texts = [each.message for each in rejection.violations] or [rejection.error_message]
+    return rejection.error_code, rejection.reason, texts

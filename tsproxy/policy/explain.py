@@ -3,7 +3,6 @@
 `explain` judges a batch of one record that has this timestamp, and no other fault.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from tsproxy.model.outcome import Peer
@@ -12,8 +11,8 @@ from tsproxy.model.records import DELETE_HORIZON
 from tsproxy.model.verdict import Reject, TopicLimits
 from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.context import BatchContext
-from tsproxy.policy.judge import judge, judge_candidate
-from tsproxy.policy.repair import repaired_times
+from tsproxy.policy.judge import ACCEPT, judge, judge_candidate
+from tsproxy.policy.repair import repair_of
 from tsproxy.policy.resolve import ClientPolicy
 from tsproxy.policy.units import unit_hint
 
@@ -22,12 +21,13 @@ from tsproxy.policy.units import unit_hint
 class Explanation:
     """The reasons why one timestamp is accepted or rejected.
 
-    `rejection` is the rejection by `policy`, also if it is only counted in audit mode. `candidate` is the
-    rejection of an accepted timestamp by the candidate limits, which are not asked about any other. `rule` is
-    None if no rule fits: the limits of `limits_from` decide, or the topic is internal (`policy.rule` says
-    which). A value that looks like another unit has a `unit_hint`, even if it is accepted. `repaired_ms` is
-    the new timestamp if the rule repairs the record. With `is_extended`, the record was read as KIP-228
-    proposed.
+    `rejection` is the rejection by `policy`, also if it is only counted in audit mode, or if the record was
+    repaired. A repaired record that must be rejected has the rejection that its repair got. `candidate` is
+    the rejection of an accepted timestamp by the candidate limits, which are not asked about any other.
+    `rule` is None if no rule fits: the limits of `limits_from` decide, or the topic is internal
+    (`policy.rule` says which). A value that looks like another unit has a `unit_hint`, even if it is
+    accepted. `repaired_ms` is the new timestamp if the rule repairs the record. With `is_extended`, the
+    record was read as KIP-228 proposed.
     """
 
     policy: TopicPolicy
@@ -70,7 +70,7 @@ def explain(
     of_client = ClientPolicy(policy, peer)
     topic_policy = of_client.resolve(topic, known, on_kafka_4, now_ms)
 
-    def context_with(time_ms: int, attributes: int = 0) -> BatchContext:
+    def context_with(time_ms: int, attributes: int) -> BatchContext:
         return batch_of_times(
             [time_ms],
             topic,
@@ -83,7 +83,15 @@ def explain(
 
     context = context_with(timestamp_ms, DELETE_HORIZON if has_bit_6 else 0)
     is_judged = topic_policy.mode is not Mode.OFF
-    verdict = judge(context) if is_judged else None
+    verdict, repaired_ms = judge(context) if is_judged else ACCEPT, None
+    if (repair := repair_of(context, verdict)) is not None:
+        (time_ms,) = repair.times_ms
+        # As the session judges what it has written: without bit 6 if the rule has read the bit.
+        again = judge(context_with(time_ms, 0 if context.is_extended else context.batch.attributes))
+        if isinstance(again, Reject):
+            verdict = again
+        elif repair.changed:
+            repaired_ms = time_ms
     rejection = verdict if isinstance(verdict, Reject) else None
     candidate = judge_candidate(context) if is_judged and rejection is None else None
     return Explanation(
@@ -93,16 +101,7 @@ def explain(
         rejection=rejection,
         candidate=candidate,
         unit_hint=unit_hint(timestamp_ms, now_ms),
-        repaired_ms=_repaired_ms(context, context_with),
+        repaired_ms=repaired_ms,
         is_extended=context.is_extended,
         failures=tuple(f"{answer.rule.name}: {answer.failure}" for answer in context.failures),
     )
-
-
-def _repaired_ms(context: BatchContext, context_with: Callable[[int], BatchContext]) -> int | None:
-    """The repaired timestamp; None if the record is not changed, or cannot be repaired."""
-    repair = repaired_times(context) if context.policy.rewrites else None
-    if repair is None or not repair.changed:
-        return None
-    (repaired_ms,) = repair.times_ms
-    return None if isinstance(judge(context_with(repaired_ms)), Reject) else repaired_ms

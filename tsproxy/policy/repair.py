@@ -1,4 +1,4 @@
-"""The new timestamps of a batch whose rule repairs mistakes: `repaired_times`. Pure.
+"""The new timestamps of a batch whose rule repairs mistakes: `repair_of`. Pure.
 
 A timestamp in another unit is converted if the result lies within a year of the clock and is in range. With
 `stamp`, the proxy's clock replaces a bad timestamp. If one culprit cannot be repaired, the whole batch is
@@ -9,8 +9,9 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
-from tsproxy.model.policy import Choice, OnViolation
+from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode, TimestampType
+from tsproxy.model.policy import REPAIRING, Choice, Mode, OnViolation
+from tsproxy.model.verdict import Reject, Verdict
 from tsproxy.policy import special_timestamps, timestamps
 from tsproxy.policy.context import BatchContext
 from tsproxy.policy.units import likely_ms
@@ -24,6 +25,31 @@ class Repair:
     times_ms: Sequence[int]
     original_ms: Sequence[int]
     changed: Sequence[int]
+
+
+def repair_of(context: BatchContext, verdict: Verdict) -> Repair | None:
+    """The repair with which the batch is rewritten after this verdict. None if the verdict stands, and the
+    batch is forwarded, or rejected, as it came."""
+    if not _is_wanted(context, verdict):
+        return None
+    repair = repaired_times(context)
+    if repair is None or not (repair.changed or context.policy.keep_both_times or context.is_extended):
+        return None
+    return repair
+
+
+def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
+    """True if the batch may have to be rewritten. This is decided before any record is read: an acceptable
+    batch with nothing to stamp or add stays as it is."""
+    policy = context.policy
+    if policy.mode is not Mode.ENFORCE or not context.record_set.batches:
+        return False
+    if isinstance(verdict, Reject):
+        return verdict.error_code == ErrorCode.INVALID_TIMESTAMP and policy.on_violation in REPAIRING
+    if context.is_extended:
+        return True
+    lacks_times = context.facts is None or bool(context.facts.missing)
+    return bool(policy.keep_both_times) or (policy.no_timestamp is Choice.STAMP and lacks_times)
 
 
 def repaired_times(context: BatchContext) -> Repair | None:

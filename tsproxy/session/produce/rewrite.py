@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
-from tsproxy.model.policy import REPAIRING, Choice, Mode, TopicPolicy
+from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import DELETE_HORIZON
 from tsproxy.model.verdict import Listed, Reason, Reject, UnitGuess, Verdict, reason_out_of_range
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.context import BatchContext
-from tsproxy.policy.repair import Repair, repaired_times
+from tsproxy.policy.repair import Repair, repair_of
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.verdict import Rewritten
 from tsproxy.wire import rewriting
@@ -37,17 +37,10 @@ def rewritten(
     """The rewritten batch. None if the batch is forwarded, or rejected, as it came. A Reject if the batch has
     to be rewritten, but the result must be rejected. Raises only the errors of `charge`, which gets the
     numbers of bytes that are read and written."""
-    policy = context.policy
-    if policy.mode is not Mode.ENFORCE or not context.record_set.batches:
+    repair = repair_of(context, verdict)
+    if repair is None:
         return None
-    if isinstance(verdict, Reject) and verdict.error_code != ErrorCode.INVALID_TIMESTAMP:
-        return None
-    if not _is_wanted(context, verdict):
-        return None
-    repair = repaired_times(context)
-    if repair is None or not (repair.changed or policy.keep_both_times or context.is_extended):
-        return None
-    headers = _headers(repair, policy, context.now_ms)
+    headers = _headers(repair, context.policy, context.now_ms)
     cleared = DELETE_HORIZON if context.is_extended else 0
     data = rewriting.rewrite(context.batch, limits, repair.times_ms, headers, cleared, charge)
     if data is None:
@@ -59,18 +52,6 @@ def rewritten(
         return again
     repaired = _as_rejection(repair, verdict, context.now_ms) if repair.changed else None
     return Rewritten(data, repaired)
-
-
-def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
-    """True if the batch may have to be rewritten. This is decided before any record is read: an acceptable
-    batch with nothing to stamp or add stays as it is."""
-    policy = context.policy
-    if isinstance(verdict, Reject):
-        return policy.on_violation in REPAIRING
-    if context.is_extended:
-        return True
-    lacks_times = context.facts is None or bool(context.facts.missing)
-    return policy.keep_both_times or (policy.no_timestamp is Choice.STAMP and lacks_times)
 
 
 def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Callable[[int], rewriting.Headers] | None:
