@@ -12,6 +12,7 @@ wrote may come from a client, who could excuse itself by that. In such a time:
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -20,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from spark_reports.log import frames
 from spark_reports.log.grouping import Rows
 from spark_reports.log.sequence import BOOT
+from spark_reports.report.groups import grouped
 from tsproxy.decisions.fields import EventName, LifecycleKind
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.verdict import Reason, Trait
@@ -27,7 +29,9 @@ from tsproxy.model.verdict import Reason, Trait
 MAX_ROWS: Final = 10_000
 """The most lines of kind `clock`, and the most producers of all such times, that come to the driver."""
 _END: Final = (1 << 63) - 1
-_TIMES_DDL: Final = "proxy STRING, boot STRING, from_seq BIGINT, to_seq BIGINT, offset_ms BIGINT"
+_TIMES_DDL: Final = (
+    "proxy STRING, boot STRING, times ARRAY<STRUCT<from_seq:BIGINT,to_seq:BIGINT,offset_ms:BIGINT>>"
+)
 _LIMITS_OF: Final = ("from_seq", *BOOT, "topic", "rule")
 _BY_TIME: Final = [reason.value for reason in Reason if {Trait.AHEAD, Trait.BEHIND} & {*reason.traits}]
 
@@ -42,8 +46,9 @@ def times(lines: DataFrame) -> Rows:
 def wrong_times(rows: Iterable[Mapping[str, Any]]) -> Rows:
     """From lines of kind `clock` in the order of their boots: each time of a clock that was proven wrong.
 
-    It begins with the step that made it wrong. `from_ts` is by the wrong clock, `to_ts` by the right one, or
-    None if the log does not say that it ended.
+    It begins with the step that made it wrong: one that was larger than `clock.max_offset`, and not the step
+    of an earlier time. So the times of a boot do not overlap. `from_ts` is by the wrong clock, `to_ts` by the
+    right one, or None if the log does not say that it ended.
     """
     wrong: Rows = []
     boot, stepped, now = None, None, None
@@ -55,24 +60,29 @@ def wrong_times(rows: Iterable[Mapping[str, Any]]) -> Rows:
             stepped = row
         elif facts.get("what") == "beyond" and "offset_ms" in facts:
             if now is None:
-                first = stepped if stepped and facts.get("step_ms") else row
+                is_by_step = abs(facts.get("step_ms", 0)) > facts.get("max_offset_ms", 0)
+                first = stepped if stepped and is_by_step else row
                 now = {"proxy": boot[0], "boot": boot[1], "from_seq": first["seq"], "from_ts": first["ts"]}
                 wrong.append(now)
             now |= {"offset_ms": facts["offset_ms"], "proven": facts.get("proven") is True}
             now |= {"to_seq": _END, "to_ts": None}
         elif facts.get("what") == "within" and now is not None:
             now |= {"to_seq": row["seq"], "to_ts": row["ts"], "proven": facts.get("proven") is True}
-            now = None
+            now = stepped = None
     return [time for time in wrong if time["proven"]]
 
 
 def marked(usable: DataFrame, wrong: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """The lines with the `offset_ms` and `from_seq` of their wrong time, null for others, and `is_harmed`."""
-    spans = F.broadcast(frames.frame_of(usable.sparkSession, wrong, _TIMES_DDL)).alias("w")
-    same = [F.col(f"l.{name}") == F.col(f"w.{name}") for name in BOOT]
-    inside = F.col("l.seq").between(F.col("w.from_seq"), F.col("w.to_seq"))
-    timed = usable.alias("l").join(spans, on=[*same, inside], how="left")
-    timed = timed.select("l.*", "w.from_seq", "w.offset_ms")
+    """The lines with the `offset_ms` and `from_seq` of their wrong time, null for others, and `is_harmed`.
+
+    Each boot is one row of the right side, so no line is there twice, whatever the times.
+    """
+    by_boot = grouped(wrong, itemgetter(*BOOT))
+    rows = [dict(zip(BOOT, boot, strict=True), times=times) for boot, times in by_boot.items()]
+    boots = F.broadcast(frames.frame_of(usable.sparkSession, rows, _TIMES_DDL))
+    of_line = F.expr("get(filter(times, time -> seq BETWEEN time.from_seq AND time.to_seq), 0)")
+    timed = usable.join(boots, on=list(BOOT), how="left").withColumn("time", of_line)
+    timed = timed.select(*usable.columns, "time.from_seq", "time.offset_ms")
     limits = (
         timed.where((F.col("event") == EventName.DECISION.value) & F.col("from_seq").isNotNull())
         .groupBy(*_LIMITS_OF)

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spa
 from pyspark.testing import assertDataFrameEqual
 
 from spark_reports.log import read
-from spark_reports.report import rollup, transforms, words
+from spark_reports.report import rollup, transforms, words, wrong_clocks
 from spark_reports.report.sums import collected
 from tests.spark_reports.day import FRIDAY
 from tests.spark_reports.logs import counters, write
@@ -73,3 +73,12 @@ def test_drift_is_the_same_by_number_and_by_name_and_two_names_of_one_number_are
     assertDataFrameEqual(rollup.drift(made, keys), rollup.drift(made, None))
     monkeypatch.setattr(rollup, "_number", lambda: F.lit(7).cast("bigint").alias("number"))
     assert not rollup.ambiguous(rollup.drift_keys(transforms.rollup(made))).isEmpty()
+
+
+def test_no_join_doubles_or_drops_a_line(counters_of):
+    """The times of a wrong clock overlap here. A boot without one has its lines, too."""
+    lines = counters_of({}, REJECTED, {**REJECTED, "client_id": None, "rule": None}, {"boot": "other"})
+    time = {"proxy": "px", "boot": "b", "from_seq": 0, "to_seq": 2, "offset_ms": 10}
+    marked = wrong_clocks.marked(lines, [time, time | {"to_seq": 1, "offset_ms": 20}])
+    seen = sorted((row["seq"], row["offset_ms"]) for row in marked.collect())
+    assert seen == [(0, 10), (1, 10), (2, 10), (3, None)]
