@@ -10,7 +10,6 @@ wrote may come from a client, who could excuse itself by that. In such a time:
   is counted as what a rule in audit would reject.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final
@@ -32,6 +31,7 @@ _END: Final = (1 << 63) - 1
 _TIMES_DDL: Final = (
     "proxy STRING, boot STRING, times ARRAY<STRUCT<from_seq:BIGINT,to_seq:BIGINT,offset_ms:BIGINT>>"
 )
+_FACTS_DDL: Final = "what STRING, step_ms BIGINT, max_offset_ms BIGINT, offset_ms BIGINT, proven BOOLEAN"
 _LIMITS_OF: Final = ("from_seq", *BOOT, "topic", "rule")
 _BY_TIME: Final = [reason.value for reason in Reason if {Trait.AHEAD, Trait.BEHIND} & {*reason.traits}]
 
@@ -39,12 +39,13 @@ _BY_TIME: Final = [reason.value for reason in Reason if {Trait.AHEAD, Trait.BEHI
 def times(lines: DataFrame) -> Rows:
     """`wrong_times` of the lines of a log."""
     is_clock = (F.col("event") == EventName.LIFECYCLE.value) & (F.col("kind") == LifecycleKind.CLOCK.value)
-    clock_lines = lines.where(is_clock & F.col("problem").isNull()).select(*BOOT, "seq", "ts", "facts")
-    return wrong_times(frames.rows(clock_lines.orderBy(*BOOT, "seq").limit(MAX_ROWS)))
+    clock_lines = lines.where(is_clock & F.col("problem").isNull()).orderBy(*BOOT, "seq").limit(MAX_ROWS)
+    facts = F.from_json("facts", _FACTS_DDL).alias("facts")
+    return wrong_times(frames.rows(clock_lines.select(*BOOT, "seq", "ts", facts).select("*", "facts.*")))
 
 
 def wrong_times(rows: Iterable[Mapping[str, Any]]) -> Rows:
-    """From lines of kind `clock` in the order of their boots: each time of a clock that was proven wrong.
+    """From lines of kind `clock` with their facts, by boot and in order: each time that was proven wrong.
 
     It begins with the step that made it wrong: one that was larger than `clock.max_offset`, and not the step
     of an earlier time. So the times of a boot do not overlap. `from_ts` is by the wrong clock, `to_ts` by the
@@ -53,21 +54,19 @@ def wrong_times(rows: Iterable[Mapping[str, Any]]) -> Rows:
     wrong: Rows = []
     boot, stepped, now = None, None, None
     for row in rows:
-        facts = json.loads(row["facts"] or "{}")
         if boot != (boot := (row["proxy"], row["boot"])):
             stepped = now = None
-        if facts.get("what") == "stepped":
+        if row["what"] == "stepped":
             stepped = row
-        elif facts.get("what") == "beyond" and "offset_ms" in facts:
+        elif row["what"] == "beyond" and row["offset_ms"] is not None:
             if now is None:
-                is_by_step = abs(facts.get("step_ms", 0)) > facts.get("max_offset_ms", 0)
+                is_by_step = abs(row["step_ms"] or 0) > (row["max_offset_ms"] or 0)
                 first = stepped if stepped and is_by_step else row
                 now = {"proxy": boot[0], "boot": boot[1], "from_seq": first["seq"], "from_ts": first["ts"]}
                 wrong.append(now)
-            now |= {"offset_ms": facts["offset_ms"], "proven": facts.get("proven") is True}
-            now |= {"to_seq": _END, "to_ts": None}
-        elif facts.get("what") == "within" and now is not None:
-            now |= {"to_seq": row["seq"], "to_ts": row["ts"], "proven": facts.get("proven") is True}
+            now |= {"offset_ms": row["offset_ms"], "proven": row["proven"], "to_seq": _END, "to_ts": None}
+        elif row["what"] == "within" and now is not None:
+            now |= {"to_seq": row["seq"], "to_ts": row["ts"], "proven": row["proven"]}
             now = stepped = None
     return [time for time in wrong if time["proven"]]
 

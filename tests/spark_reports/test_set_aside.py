@@ -105,6 +105,11 @@ for event, broken in product(["decision", "lifecycle"], [{"v": 2}, {"ts": "2026-
     lines = [*a_life(counters(1)), line(4, event, at_ms=MIDNIGHT_MS) | broken]
     case(f"a {event} with {broken} holds no totals", lines, 0)
 
+# Facts that a shipper rewrote say nothing, and hold no totals.
+for facts in ("{what=stepped}", "text", [1], "{"):
+    lines, name = [*a_life(counters(1)), line(4, kind="clock", facts=facts)], f"facts that are {facts}"
+    case(name, lines, 0, quarantined_lines={"bad_type": 1})
+
 # A line's beginning shows the hour: an interval is an hour at most.
 for what, raw, unusable in (
     ("of the day", '{"ts":"2026-11-20T00:01:00.000Z","event":"counters","v":1,"pro', 1),
@@ -183,6 +188,14 @@ def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order
     totals, quarantined, state = found[0]
     assert (totals["records_accepted"], quarantined, state) == (10, {"conflict": 4}, "incomplete")
     assert all(each == found[0] for each in found)
+
+
+def test_a_clock_line_whose_facts_are_no_object_is_set_aside_and_the_report_is_made(daily):
+    """Python's parser ended the run with a traceback."""
+    code, report, *_ = daily(*a_life(counters(1)), line(4, kind="clock", facts="{what=stepped}"))
+    assert (code, report["log"]["quarantined_lines"]) == (0, {"bad_type": 1})
+    [example] = report["log"]["quarantined_examples"]
+    assert example == "a.jsonl: bad_type: px boot b line 4: facts {what=stepped}"
 
 
 def test_a_day_without_usable_lines_is_exit_code_1_and_leaves_nothing(daily, tmp_path):

@@ -1,7 +1,6 @@
 """The times at which the clock of a proxy was wrong, from its log; test_report.py has a day with one."""
 
 import ast
-import json
 from pathlib import Path
 
 import pytest
@@ -11,20 +10,22 @@ from spark_reports.report import wrong_clocks
 PACKAGE = Path(wrong_clocks.__file__).parents[1]
 
 
+def rows(*facts):
+    """Lines of a boot, with these facts."""
+    none = dict.fromkeys(("step_ms", "max_offset_ms", "offset_ms", "proven"))
+    own = {"proxy": "px", "ts": "2026-11-20T07:00:00.000Z"}
+    return [{**own, **none, "boot": boot, "seq": seq, **each} for boot, seq, each in facts]
+
+
 def test_a_clock_whose_end_the_log_does_not_have_was_wrong_until_its_end():
-    rows = [
-        {"proxy": "px", "boot": boot, "seq": seq, "ts": "2026-11-20T07:00:00.000Z", "facts": facts}
-        for boot, seq, facts in (
-            ("a", 1, '{"what": "stepped", "by_ms": -7200000}'),
-            ("b", 5, '{"what": "beyond", "offset_ms": 9000, "step_ms": 0, "proven": true}'),
-            ("b", 7, '{"what": "beyond", "offset_ms": 9000, "step_ms": 0, "proven": true}'),
-            ("c", 1, '{"what": "beyond", "offset_ms": 9000, "step_ms": 0, "proven": true}'),
-            ("c", 2, '{"what": "within", "proven": false}'),
-            ("d", 1, '{"what": "within", "proven": true}'),
-            ("d", 2, None),
-        )
-    ]
-    [wrong] = wrong_clocks.wrong_times(rows)
+    beyond = {"what": "beyond", "offset_ms": 9000, "step_ms": 0, "proven": True}
+    lines = rows(
+        ("a", 1, {"what": "stepped"}),
+        *[("b", 5, beyond), ("b", 7, beyond)],
+        *[("c", 1, beyond), ("c", 2, {"what": "within", "proven": False})],
+        *[("d", 1, {"what": "within", "proven": True}), ("d", 2, {"what": None})],
+    )
+    [wrong] = wrong_clocks.wrong_times(lines)
     assert (wrong["boot"], wrong["from_seq"], wrong["to_ts"]) == ("b", 5, None)
 
 
@@ -38,11 +39,10 @@ def test_a_clock_whose_end_the_log_does_not_have_was_wrong_until_its_end():
 )
 def test_a_step_begins_one_wrong_time_and_only_if_it_was_too_large(lines, times):
     """Times that overlapped doubled each record, and a small step excused what audit counted for hours."""
-    own = {"proxy": "px", "boot": "b", "ts": "2026-11-20T07:00:00.000Z"}
     beyond = {"what": "beyond", "offset_ms": 1100, "max_offset_ms": 1000, "proven": True}
     facts = [beyond | ({"step_ms": what} if isinstance(what, int) else {"what": what}) for what in lines]
-    rows = [{**own, "seq": seq, "facts": json.dumps(each)} for seq, each in enumerate(facts)]
-    assert [(wrong["from_seq"], wrong["to_seq"]) for wrong in wrong_clocks.wrong_times(rows)] == times
+    wrong = wrong_clocks.wrong_times(rows(*[("b", seq, each) for seq, each in enumerate(facts)]))
+    assert [(time["from_seq"], time["to_seq"]) for time in wrong] == times
 
 
 def test_only_joins_that_are_named_here_could_multiply_lines():
