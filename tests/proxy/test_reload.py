@@ -171,18 +171,25 @@ async def test_an_error_of_our_own_changes_nothing_is_logged_and_does_not_end_th
     await cancelled(running)
 
 
+LISTENER = "listeners: [{ bind: '10.0.0.1:9192' }]\n"
+UPSTREAM = "upstream: { bootstrap_servers: [kafka-1:9092] }\n"
+WITH_TLS = UPSTREAM.replace(" }", ", tls: { certificate: a.pem, key: a.key, ca: a.pem }, bearer_claim: sub }")
+
+
 @pytest.mark.parametrize(
-    ("other", "is_same"),
+    ("one", "other", "is_same"),
     [
-        ("listeners: [{ bind: '10.0.0.2:9192' }]\nadmin: { bind: off }\n", True),
-        ("listeners: [{ bind: '10.0.0.1:9192' }]\ndecisions: { directory: elsewhere }\n", True),
-        ("listeners: [{ bind: '10.0.0.1:9192' }]\npolicy: { mode: audit }\n", False),
+        (UPSTREAM, f"{UPSTREAM}listeners: [{{ bind: '10.0.0.2:9192' }}]\nadmin: {{ bind: off }}\n", True),
+        (UPSTREAM, f"{UPSTREAM}{LISTENER}decisions: {{ directory: elsewhere }}\n", True),
+        (UPSTREAM, f"{UPSTREAM}{LISTENER}policy: {{ mode: audit }}\n", False),
+        (WITH_TLS, WITH_TLS.replace("a.", "/etc/b.") + LISTENER, True),
+        (WITH_TLS, WITH_TLS.replace("sub", "name") + LISTENER, False),
+        (WITH_TLS, UPSTREAM + LISTENER, False),
     ],
 )
-def test_proxies_that_differ_in_more_than_their_machines_have_different_hashes(other, is_same):
-    upstream = "upstream: { bootstrap_servers: [kafka-1:9092] }\n"
-    one = config_of(f"{upstream}listeners: [{{ bind: '10.0.0.1:9192' }}]\n")
-    assert (sha256_of(one) == sha256_of(config_of(upstream + other))) is is_same
+def test_proxies_that_differ_in_more_than_their_machines_have_different_hashes(one, other, is_same):
+    one, other = config_of(one + LISTENER), config_of(other)
+    assert (sha256_of(one) == sha256_of(other)) is is_same
 
 
 async def codes(clients, topic, ahead_ms=HOUR_MS):

@@ -1,6 +1,6 @@
 """The configuration in force as a file, with defaults and without secrets."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
@@ -10,24 +10,28 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.tree import TREE
 
 
-def as_yaml(parsed: Parsed, *, without: Container[str] = ()) -> str:
-    """YAML of the same configuration, except for secrets, and for the sections in `without`. Keys without a
+IsShown = Callable[[Key | SectionKeys], bool]
+
+
+def as_yaml(parsed: Parsed, is_shown: IsShown = lambda _: True) -> str:
+    """YAML of the same configuration, except for secrets, and for what is not to be shown. Keys without a
     value are left out."""
-    shown = {name: value for name, value in _section(TREE, parsed).items() if name not in without}
+    shown = _section(TREE, parsed, is_shown)
     return yaml.safe_dump(shown, sort_keys=False, allow_unicode=True, width=1000)
 
 
-def _section(keys: SectionKeys, parsed: Parsed) -> Mapping[str, Any]:
-    written = {name: _below(below, parsed[name]) for name, below in keys.below.items()}
+def _section(keys: SectionKeys, parsed: Parsed, is_shown: IsShown) -> Mapping[str, Any]:
+    shown = {name: below for name, below in keys.below.items() if is_shown(below)}
+    written = {name: _below(below, parsed[name], is_shown) for name, below in shown.items()}
     return {name: value for name, value in written.items() if value not in (None, [])}
 
 
-def _below(below: Key | SectionKeys, value: Any) -> Any:
+def _below(below: Key | SectionKeys, value: Any, is_shown: IsShown) -> Any:
     if isinstance(below, Key):
         return _value(below, value)
     if below.is_list:
-        return [_section(below, item) for item in value]
-    return None if value is None else _section(below, value)
+        return [_section(below, item, is_shown) for item in value]
+    return None if value is None else _section(below, value, is_shown)
 
 
 def _value(key: Key, value: Any) -> Any:

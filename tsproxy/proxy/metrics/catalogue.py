@@ -279,7 +279,7 @@ CONFIG_LAST_RELOAD_SUCCESS: Final = gauge_row(
 )
 CONFIG_INFO: Final = gauge_row(
     "tsproxy_config_info",
-    "Always 1. The hash of the configuration in force, without secrets, `listeners`, `admin` and `decisions`",
+    "Always 1. The hash of the configuration, without secrets, paths, `listeners`, `admin` and `decisions`",
     ("sha256",),
     joined=Joined.HIGHEST,
 )

@@ -15,6 +15,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
+from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
 from tsproxy.config.settings import Config
@@ -41,7 +42,7 @@ from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.wait import wait_at_most
 
 POLL_INTERVAL_S: Final = 1.0
-OF_MACHINE: Final = frozenset({"listeners", "admin", "decisions"})
+OF_MACHINE: Final = frozenset({"listeners[]", "admin", "decisions"})
 """The sections with settings that name a machine, such as `bind`. Two proxies may differ in them."""
 
 Adopt = Callable[[Reloaded], Awaitable[None]]
@@ -147,8 +148,13 @@ class Reloader(Collector):
 
 
 def sha256_of(config: Config) -> str:
-    """The hash of a configuration as `/config` shows it, without the sections `OF_MACHINE`."""
-    return hashlib.sha256(as_yaml(config.parsed, without=OF_MACHINE).encode()).hexdigest()
+    """The hash of a configuration as `/config` shows it, without the sections `OF_MACHINE` and paths."""
+    return hashlib.sha256(as_yaml(config.parsed, _is_common).encode()).hexdigest()
+
+
+def _is_common(keys: Key | SectionKeys) -> bool:
+    """True if two proxies must not differ in this."""
+    return keys.path not in OF_MACHINE and not (isinstance(keys, Key) and keys.kind.word.startswith("path"))
 
 
 def _crashed(error: BaseException) -> None:
