@@ -95,8 +95,8 @@ FUNCTIONS = frozenset(
     {"rate", "increase", "histogram_quantile", "avg_over_time", "max_over_time", "absent", "time", "abs"}
     | {"label_values", "clamp_min", "changes", "vector"}
 )
-TARGET_LABELS = frozenset({"job", "instance", "namespace"})
-"""Labels that Prometheus adds to each series."""
+TARGET_LABELS = frozenset({"job", "instance", "namespace", "service"})
+"""Labels that Prometheus, or its operator, adds to each series."""
 
 _TEXT = re.compile(r'"[^"]*"')
 _LISTS = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
@@ -236,7 +236,7 @@ def test_the_example_scrapes_under_the_name_that_the_rules_use():
     for expression in [rule["expr"] for rule in ALERTS]:
         for metric in names_in(expression).metrics:
             if not metric.startswith(("tsproxy_", "job:", "instance:")):
-                assert f'{metric}{{job="{scrape["job_name"]}"}}' in expression
+                assert f'{metric}{{job=~"{scrape["job_name"]}.*"}}' in expression
 
 
 @pytest.mark.parametrize(("title", "query"), QUERIES)

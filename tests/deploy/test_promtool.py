@@ -108,7 +108,7 @@ HEALTHY = {
     EXPIRY: rising(-60, 8_640_000),
     name("tsproxy_limits_total", limit="connections"): steady(0),
     name("tsproxy_limits_total", limit="idle"): rising(2),
-    name("tsproxy_buffered_bytes"): steady(50_000_000),
+    name("tsproxy_buffered_ratio"): steady(0.05),
     name("tsproxy_memory_used_ratio"): steady(0.4),
     name("process_open_fds"): steady(4_000),
     name("process_max_fds"): steady(65_536),
@@ -171,7 +171,7 @@ WORLDS = [
     World("TsproxyCertificatesNotReloaded", {RELOADED: then(1, 0)}),
     World("TsproxyCertificateExpiresSoon", {EXPIRY: rising(-60, 7 * 86_400 + 60 * FROM)}, 100),
     World("TsproxyCertificateExpires", {EXPIRY: then(8_640_000, -5)}),
-    World("TsproxyBuffersNearlyFull", {name("tsproxy_buffered_bytes"): then(50_000_000, 900_000_000)}),
+    World("TsproxyBuffersNearlyFull", {name("tsproxy_buffered_ratio"): then(0.05, 0.9)}),
     World("TsproxyMemoryNearlyFull", {name("tsproxy_memory_used_ratio"): then(0.4, 0.9)}),
     World("TsproxyFileDescriptorsFew", {name("process_open_fds"): then(4_000, 60_000)}),
     World("TsproxySlow", {FAST: "0+590x29 17110+300x150"}, 60),
@@ -256,6 +256,23 @@ def test_each_alert_has_its_world():
 def test_an_alert_fires_in_its_world_alone_and_not_before(tmp_path, world):
     series = HEALTHY | world.differs
     test(tmp_path, group(series, [firing(FROM - 1, []), firing(world.minute, [world.alert])]))
+
+
+def test_clusters_with_a_job_each_and_releases_of_the_chart_have_alerts_of_their_own(tmp_path):
+    """Prometheus's operator gives all releases one job, and each its service."""
+    a = {series.replace('job="tsproxy"', 'job="tsproxy-a"'): values for series, values in HEALTHY.items()}
+    b, c = (
+        {"job": "tsproxy-b", "service": service, "instance": service} for service in ("b-admin", "c-admin")
+    )
+    series = a | {
+        name("up", **b): then(1, 0),
+        name("tsproxy_config_info", sha256="0b", **b): steady(1),
+        name("tsproxy_config_info", sha256="0c", **c): steady(1),
+        name("process_open_fds", **c): then(40, 90),
+        name("process_max_fds", **c): steady(100),
+    }
+    ill = ["TsproxyDown", "TsproxyFileDescriptorsFew"]
+    test(tmp_path, group(series, [firing(FROM - 1, []), firing(90, ill)]))
 
 
 def test_an_error_soon_after_a_restart_fires_although_there_were_more_before(tmp_path):

@@ -171,7 +171,7 @@ def test_each_number_of_a_process_is_under_its_own_name():
     metrics.from_clients.bytes, metrics.from_brokers.bytes = 2, 3
     metrics.decisions_written, metrics.decisions_dropped, metrics.decision_files_deleted = 5, 7, 11
     metrics.decision_log_writable, metrics.decision_topic = False, (True, 13)
-    metrics.throttled_ms, metrics.buffered_bytes = 17_000, 19
+    metrics.throttled_ms, metrics.buffered_bytes, metrics.buffered_ratio = 17_000, 19, 0.5
     for state, to in ((None, "READY"), (None, "READY"), ("READY", "JUDGING"), ("JUDGING", None)):
         metrics.connection_moved("public", state, to)
     metrics.session_closed("public", CloseReason.NOT_KAFKA)
@@ -192,6 +192,7 @@ NUMBERS = {
     "tsproxy_decision_topic_sent_total": 13,
     "tsproxy_throttle_seconds_total": 17,
     "tsproxy_buffered_bytes": 19,
+    "tsproxy_buffered_ratio": 0.5,
     'tsproxy_connections{listener="public",state="ready"}': 1,
     'tsproxy_connections{listener="public",state="judging"}': 0,
     'tsproxy_sessions_closed_total{listener="public",reason="not_kafka"}': 1,

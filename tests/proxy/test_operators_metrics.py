@@ -7,14 +7,17 @@ import pytest
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.config.files import SMALLEST, config_of
 from tests.documents.tables import rows_of
 from tests.kit.tasks import beside
 from tests.proxy.loops import on_both_loops
 from tests.proxy.running import file_for, one_process, page, pids, series, until_page
 from tests.proxy.world import until
+from tsproxy.clock import Clock
 from tsproxy.proxy.metrics.catalogue import ALL
 from tsproxy.proxy.metrics.stopwatch import LoopLag, Tasks
 from tsproxy.proxy.metrics.totals import families_now, joined
+from tsproxy.proxy.server import Proxy
 from tsproxy.testing.proxy import RunningProxy
 
 SUMS = one_process("test_workers.py shows that the metrics of workers add up")
@@ -40,6 +43,14 @@ def assert_is_in_the_catalogue(scrape):
     from_start = {metric.split("`")[1] for metric, *_ in rows if not metric.endswith("†")}
     assert len(from_start) > 20
     assert {name for name in from_start if not found.get(name)} == set()
+
+
+async def test_held_bytes_are_a_part_of_a_workers_share():
+    """A worker closes connections at its share, although all workers together may be far from the limit."""
+    proxy = Proxy(config_of(SMALLEST + "limits: { buffered: 64MiB }\nworkers: 2\n"), Clock(), lambda *_: None)
+    proxy._limits.memory.held_bytes = 24 << 20
+    await proxy.report()
+    assert (proxy.metrics.buffered_bytes, proxy.metrics.buffered_ratio) == (24 << 20, 0.75)
 
 
 @SUMS

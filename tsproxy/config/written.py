@@ -9,7 +9,6 @@ from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.parsed import Parsed
 from tsproxy.config.tree import TREE
 
-
 IsShown = Callable[[Key | SectionKeys], bool]
 
 

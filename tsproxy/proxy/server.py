@@ -325,7 +325,9 @@ class Proxy:
 
     async def report(self) -> Report:
         await self._recorder.measure()
-        self.metrics.buffered_bytes = self._limits.memory.held_bytes + self._limits.memory.beside()
+        held_bytes = self._limits.memory.held_bytes + self._limits.memory.beside()
+        self.metrics.buffered_bytes = held_bytes
+        self.metrics.buffered_ratio = held_bytes / self._limits.memory.limit
         now_ms = self._clock.now_ms()
         return Report(
             not_ready=tuple(await self.not_ready()),

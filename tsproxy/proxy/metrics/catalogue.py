@@ -140,6 +140,11 @@ LIMITS: Final = counter_row(
 BUFFERED_BYTES: Final = gauge_row(
     "tsproxy_buffered_bytes", "Bytes held for all connections together", joined=Joined.SUM
 )
+BUFFERED_RATIO: Final = gauge_row(
+    "tsproxy_buffered_ratio",
+    "Bytes held for connections, as a part of a process's share of limits.buffered",
+    joined=Joined.HIGHEST,
+)
 MEMORY_USED_RATIO: Final = gauge_row(
     "tsproxy_memory_used_ratio",
     "Memory of a process, as a part of its share of limits.memory",

@@ -65,6 +65,7 @@ class Metrics:
         self.from_clients = Tally()
         self.from_brokers = Tally()
         self.buffered_bytes = 0
+        self.buffered_ratio = 0.0
         self.throttled_ms = 0
         self.session_events = dict.fromkeys(SessionCounter, 0)
         self.decisions_written = 0
@@ -202,6 +203,7 @@ def _plain(metrics: Metrics) -> Iterable[Metric]:
     for event, number in metrics.session_events.items():
         yield catalogue.SESSION_EVENTS[event].counts(number)
     yield catalogue.BUFFERED_BYTES.levels(metrics.buffered_bytes)
+    yield catalogue.BUFFERED_RATIO.levels(metrics.buffered_ratio)
     if metrics.decision_topic is not None:
         is_up, sent = metrics.decision_topic
         yield catalogue.DECISION_TOPIC_UP.levels(is_up)
