@@ -3,13 +3,15 @@
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.config.files import SMALLEST
+from tests.config.files import SMALLEST, file_with
 from tsproxy.config import ConfigError, load
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.notices import notices
+from tsproxy.config.tree import KEYS
 from tsproxy.config.written import as_yaml
 
 PAGES = "\n".join(
@@ -85,3 +87,13 @@ def test_a_file_with_anything_in_it_is_taken_or_told(text, changes):
     said = said_of(text)
     assert said
     assert all(said)
+
+
+PLACES = sorted({key.path.rsplit(".", cut)[0] for key in KEYS for cut in range(key.path.count(".") + 1)})
+
+
+@pytest.mark.parametrize("value", ["x", "", None, [], ["x"], [{}], {}, {"x": "x"}, [["x"]], -1], ids=repr)
+def test_each_key_and_section_may_have_any_value_that_is_taken_or_told(value):
+    for path in PLACES:
+        said = said_of(file_with(path, value))
+        assert said and all(said), path

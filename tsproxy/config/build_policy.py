@@ -83,18 +83,18 @@ _RESERVED: Final = frozenset({TOPIC_LIMITS, policy.CANDIDATE, INTERNAL_TOPICS})
 
 def build_policy(parsed: Parsed | None, problems: list[Problem]) -> Policy | None:
     """The policy, or None if the section cannot be built; `problems` then say why."""
-    if parsed is None or not isinstance(parsed["defaults"], Parsed):
+    if parsed is None:
         return None
-    section = parsed["defaults"]
-    before, after = section[BEFORE] or _UNLIMITED, section[AFTER] or TimeLimit(HOUR_MS)
-    defaults = make(RuleSettings, section, DEFAULTS, before=before, after=after)
-    candidate = _candidate(parsed["candidate"]) if parsed["candidate"] else None
     rules = tuple(_rule(rule, problems) for rule in parsed["rules"] or () if rule.is_sound)
     waivers = tuple(_waiver(waiver, problems) for waiver in parsed["waivers"] or () if waiver.is_sound)
     check_names("rule", rules, problems, _RESERVED)
     check_names("waiver", waivers, problems, _RESERVED)
     if not parsed.is_sound:
         return None
+    section = parsed["defaults"]
+    before, after = section[BEFORE] or _UNLIMITED, section[AFTER] or TimeLimit(HOUR_MS)
+    defaults = make(RuleSettings, section, DEFAULTS, before=before, after=after)
+    candidate = _candidate(parsed["candidate"]) if parsed["candidate"] else None
     return make(Policy, parsed, POLICY, defaults=defaults, candidate=candidate, rules=rules, waivers=waivers)
 
 
