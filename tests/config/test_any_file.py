@@ -96,4 +96,4 @@ PLACES = sorted({key.path.rsplit(".", cut)[0] for key in KEYS for cut in range(k
 def test_each_key_and_section_may_have_any_value_that_is_taken_or_told(value):
     for path in PLACES:
         said = said_of(file_with(path, value))
-        assert said and all(said), path
+        assert "" not in (said or [""]), path
