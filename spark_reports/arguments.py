@@ -1,14 +1,14 @@
 """The arguments that several commands share, and their types."""
 
 import argparse
-import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypedDict, TypeVar
 
 from spark_reports.log import inputs
 from spark_reports.report import files, gates, owners
 from spark_reports.report.owners import Owners
+from spark_reports.report.shape import from_json
 
 MAX_DAYS: Final = 7
 """A daily report shows each hour. A longer period has too many hours."""
@@ -110,16 +110,21 @@ def owners_file(path: str) -> Owners | str:
     return path if here is None else owners.parse(here.read_text(encoding="utf-8"), path)
 
 
-def retention(path: str) -> dict[str, int]:
-    """Topic -> `retention.ms`, from a file of `tsproxy scan --json`. Raises OSError, and ValueError for
-    another file."""
+class Scan(TypedDict):
+    """A cluster's `retention.ms` by topic, as `tsproxy scan --json` prints it."""
+
+    cluster_id: str | None
+    retention_ms: dict[str, int]
+
+
+def scan(path: str) -> Scan:
+    """A file of `tsproxy scan --json`. Raises OSError, and ValueError for another file."""
     if (here := files.local(path)) is None:
         raise ValueError(f"{path}: must be on this machine")
-    try:
-        known = json.loads(here.read_text(encoding="utf-8"))["retention_ms"]
-        return {topic: int(known[topic]) for topic in known}
-    except (ValueError, TypeError, KeyError):
-        raise ValueError(f"{path} is not what `tsproxy scan --json` prints, with retention_ms") from None
+    known = from_json(Scan, here.read_text(encoding="utf-8", errors="replace"), {"cluster_id": None})
+    if known is None:
+        raise ValueError(f"{path} is not what `tsproxy scan --json` prints, with retention_ms")
+    return known
 
 
 def add_master(parser: Arguments) -> None:

@@ -20,6 +20,7 @@ from spark_reports.report import files, history, kept_days, links, owners, teams
 from spark_reports.report.history import DayFacts
 from spark_reports.report.owners import Owners
 from spark_reports.report.shape import DAYS_BEFORE, DayOfTrend, Links, Report, of_row, to_json
+from tsproxy.decisions.text import bounded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,8 +79,7 @@ def add(parser: argparse.ArgumentParser, *, has_output: bool) -> None:
     )
     others.add_argument(
         "--scan",
-        dest="retention_ms",
-        type=arguments.read_by(arguments.retention),
+        type=arguments.read_by(arguments.scan),
         metavar="FILE",
         help="of `tsproxy scan --json`, to say until when records from the future hold a topic",
     )
@@ -131,8 +131,7 @@ class Publication:
     index: str | None = None
     """The folder above that of the report, with the index over all days; None for a report alone."""
     address: str | None = None
-    retention_ms: Mapping[str, int] | None = None
-    """By topic, as far as `--scan` tells."""
+    scan: arguments.Scan | None = None
     cluster: str | None = None
     has_addresses: bool = True
     may_lose_lines: bool = False
@@ -195,7 +194,12 @@ class Publication:
         empty = [each for each in week if each in before and not before[each]["records"]]
         made = tables.collect(day, self.top, known, known_owners, empty)
         report = assemble.assemble(made, day.first, day.last, now_ms)
-        report["held_topics"] = held_topics.held(made.counters, self.retention_ms or {})
+        if self.scan is not None:
+            clusters = {name for name in (self.scan["cluster_id"], report["cluster_id"]) if name is not None}
+            if len(clusters) > 1:
+                named = ", ".join(map(bounded, sorted(clusters)))
+                raise UsageError(f"--scan and the log are of two clusters: {named}")
+            report["held_topics"] = held_topics.held(made.counters, self.scan["retention_ms"])
         everybody = assemble.everybody(report, made) if "csv" in self.formats else report
         if known_owners is not None:
             report = owners.assigned(report, known_owners, made.clients, made.watched, made.repaired)

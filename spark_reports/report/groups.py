@@ -148,19 +148,6 @@ TOPICS: Final = Grouping(
 )
 """One row for each topic, with the columns of `shape.Topic`."""
 
-
-def _ahead(where: str) -> Grouping:
-    """For each topic, the last of these records, and how far ahead of the clock they were at most."""
-    return Grouping(
-        keys=("topic",),
-        measures={name: _EXTREMES[name] for name in ("last_ms", "drift_max_ms")},
-        where=where,
-    )
-
-
-REJECTED_AHEAD: Final = _ahead("is_rejection")
-STORED_AHEAD: Final = _ahead("is_only_counted_and_stored")
-
 REASONS: Final = Grouping(
     keys=REASON,
     measures={**_COUNTS, "producers": Measure(How.DISTINCT, CLIENT)},

@@ -56,8 +56,11 @@ def _typed(kind: Any, value: Any) -> Any:
     """The value, if it is of that type. Raises TypeError or KeyError."""
     if is_typeddict(kind):
         return {name: _typed(own, value[name]) for name, own in get_type_hints(kind).items()}
-    if not isinstance(value, get_origin(kind) if get_origin(kind) is list else kind):
+    origin = get_origin(kind)
+    if not isinstance(value, origin if origin in (list, dict) else kind):
         raise TypeError
+    if origin is dict:
+        return {name: _typed(get_args(kind)[1], each) for name, each in value.items()}
     return [_typed(get_args(kind)[0], each) for each in value] if isinstance(value, list) else value
 
 

@@ -4,11 +4,13 @@ import json
 
 import pytest
 
-from spark_reports.arguments import retention
+from spark_reports.arguments import scan
+from spark_reports.commands.publishing import Publication
+from spark_reports.exits import UsageError
 from spark_reports.report import headline
 from spark_reports.report.held_topics import held
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
-from tests.spark_reports.rolled import rejected, repaired, reported, row, source_of, watched
+from tests.spark_reports.rolled import day_of, rejected, repaired, reported, row, source_of, watched
 
 LONG_MAX = 2**63 - 1
 WEEK_MS = 7 * DAY_MS
@@ -58,20 +60,47 @@ def test_the_sentences_name_three_topics_and_count_the_others():
     assert headline.held(reported(ROWS)) == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"retention_ms": 7}', '{"retention_ms": {"t": "a week"}}'])
+def test_the_time_of_another_record_holds_no_topic_longer():
+    """The last time of one client and the greatest drift of another made it a day too long."""
+    late = rejected("replay", topic="orders", last_ms=MIDNIGHT_MS + DAY_MS - 1, drift_max_ms=-30 * DAY_MS)
+    [topic] = held(source_of(ROWS[0], late), TOPICS)
+    assert topic["until_ms"] == MIDNIGHT_MS + 30 * DAY_MS + WEEK_MS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{}", "[" * 100_000),
+        *(f'{{"retention_ms": {value}}}' for value in ("7", "[]", '{"t": "a week"}', '{"t": 1e999}')),
+        '{"cluster_id": 7, "retention_ms": {}}',
+    ],
+)
 def test_another_file_is_named(tmp_path, text):
     file = tmp_path / "scan.json"
     file.write_text(text)
     with pytest.raises(ValueError, match=r"scan\.json is not what `tsproxy scan --json` prints"):
-        retention(str(file))
+        scan(str(file))
 
 
 def test_a_file_elsewhere_is_refused():
     with pytest.raises(ValueError, match=r"s3a://lake/scan\.json: must be on this machine"):
-        retention("s3a://lake/scan.json")
+        scan("s3a://lake/scan.json")
 
 
 def test_the_file_of_a_scan_is_read(tmp_path):
     file = tmp_path / "scan.json"
     file.write_text(json.dumps({"findings": [], "retention_ms": {"orders": WEEK_MS}}))
-    assert retention(str(file)) == {"orders": WEEK_MS}
+    assert scan(str(file)) == {"cluster_id": None, "retention_ms": {"orders": WEEK_MS}}
+
+
+@pytest.mark.parametrize("ours", ["mine", None])
+@pytest.mark.parametrize("theirs", ["mine", "other", None])
+def test_a_scan_of_another_cluster_is_refused(ours, theirs):
+    day = day_of(*[each | {"cluster_id": ours} for each in ROWS])
+    publication = Publication("out", (), scan={"cluster_id": theirs, "retention_ms": TOPICS})
+    if None not in (ours, theirs) and ours != theirs:
+        with pytest.raises(UsageError, match="--scan and the log are of two clusters: mine, other"):
+            publication.completed(day, MIDNIGHT_MS, None, {}, {})
+    else:
+        report, *_ = publication.completed(day, MIDNIGHT_MS, None, {}, {})
+        assert len(report["held_topics"]) == 4
