@@ -26,6 +26,7 @@ NAMES = {
     "_sslobj": "tests/proxy/test_tls_connection.py::test_everything_is_read_however_it_comes",
     # aiokafka
     "_create_reader_task": "tests/attacks/test_hostile_broker.py::test_the_largest_answer_is_read",
+    "_do_version_lookup": "tests/proxy/test_upstream_names.py::test_a_login_may_take_longer_than_a_silence",
     "_versions": "tests/proxy/test_upstream_lost.py::test_a_controllers_port_is_called_what_it_is",
     # pyspark
     "_gateway": "tests/benchmarks/test_benchmarks.py::test_what_needs_a_real_broker_is_measured_with_one",

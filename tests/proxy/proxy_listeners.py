@@ -11,10 +11,10 @@ from tests.proxy.world import World, until
 from tsproxy.cluster.upstream import Upstream
 from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
-from tsproxy.config.settings import ListenerTls
+from tsproxy.config.settings import ListenerTls, UpstreamTls
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.listener import ProxyListener
-from tsproxy.tls.contexts import server_context
+from tsproxy.tls.contexts import server_context, upstream_context
 
 HOST = "127.0.0.1"
 
@@ -29,6 +29,13 @@ def tls_of(identity, client_ca=None, client_auth="none"):
     """The context of a server, for whoever asks."""
     files = {"certificate": identity.certificate, "key": identity.key, "client_ca": client_ca}
     context = server_context(ListenerTls(**files, client_auth=client_auth))
+    return lambda: context
+
+
+def to_brokers(certificates, identity=None):
+    """The context for connections to brokers of this authority, for whoever asks."""
+    shown = (identity.certificate, identity.key) if identity else ()
+    context = upstream_context(UpstreamTls(certificates.certificate, *shown))
     return lambda: context
 
 

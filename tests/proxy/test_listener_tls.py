@@ -18,6 +18,7 @@ from tests.proxy.proxy_listeners import (
     front_of,
     serving,
     tls_of,
+    to_brokers,
 )
 from tests.proxy.world import World, until
 from tsproxy.config.settings import UpstreamTls
@@ -35,12 +36,6 @@ def server_identity(certificates):
 @pytest.fixture(scope="module")
 def client_tls(certificates):
     return client_context(certificates.certificate)
-
-
-def to_brokers(certificates, identity=None):
-    shown = (identity.certificate, identity.key) if identity else ()
-    context = upstream_context(UpstreamTls(certificates.certificate, *shown))
-    return lambda: context
 
 
 @contextlib.asynccontextmanager

@@ -8,13 +8,20 @@ from dataclasses import replace
 
 import pytest
 import structlog
+from aiokafka.abc import AbstractTokenProvider
+from aiokafka.errors import KafkaError
 
 from tests.kit.broker import ScriptedBroker
 from tests.proxy.loops import on_both_loops
+from tests.proxy.proxy_listeners import tls_of, to_brokers
 from tsproxy.cluster import upstream as upstream_room
-from tsproxy.cluster.admin_connection import connected
+from tsproxy.cluster.admin_connection import connected, open_connection
+from tsproxy.cluster.kafka_producer import connected_producer
 from tsproxy.cluster.upstream import Upstream, UpstreamError
+from tsproxy.config.settings import Upstream as UpstreamSettings
 from tsproxy.model.addresses import Address
+
+PATIENCE_S = 3.0
 
 
 class Names:
@@ -102,30 +109,65 @@ async def test_each_address_of_a_name_is_tried(broker, upstream, monkeypatch):
 
 
 @on_both_loops
-async def test_an_address_of_a_name_that_is_silent_does_not_hide_the_next_one(monkeypatch):
-    """It used up the time, for clients and for the proxy's own connection, each time."""
+@pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("backlog", [0, 100], ids=["dropped", "accepted and never answered"])
+async def test_an_address_of_a_name_that_is_silent_does_not_hide_the_next_one(
+    monkeypatch, certificates, backlog, is_tls
+):
+    """It used up the time, for clients and for each of the proxy's own connections, each time."""
 
     def several(name, *arguments):
-        hosts = ("127.0.0.2", "127.0.0.1") if name == "broker" else (name,)
+        hosts = ("127.0.0.2", "127.0.0.1") if name == "localhost" else (name,)
         return [row for host in hosts for row in ask(host, *arguments)]
 
     def versions(question):
+        seen.append(question.client_id)
         return question.answer(struct.pack(">hi3h", 0, 1, 0, 0, 13))  # Produce
 
-    ask = socket.getaddrinfo
+    ask, seen = socket.getaddrinfo, []
     monkeypatch.setattr("socket.getaddrinfo", several)
+    monkeypatch.setattr(upstream_room, "CONNECT_S", PATIENCE_S)
+    ours, theirs = to_brokers(certificates), tls_of(certificates.issue("broker"))()
+    tls = ours if is_tls else None
     with ExitStack() as ends:
-        async with ScriptedBroker(otherwise=versions) as server:
-            silent = ends.enter_context(socket.create_server(("127.0.0.2", server.port), backlog=0))
-            for _ in range(4):  # a full queue: the system drops what comes next
+        async with ScriptedBroker(otherwise=versions, tls=theirs if is_tls else None) as server:
+            silent = ends.enter_context(socket.create_server(("127.0.0.2", server.port), backlog=backlog))
+            for _ in range(0 if backlog else 4):  # a full queue: the system drops what comes next
                 waiting = ends.enter_context(socket.socket())
                 waiting.setblocking(False)
                 waiting.connect_ex(silent.getsockname())
-            broker = Address("broker", server.port)
-            async with asyncio.timeout(upstream_room.CONNECT_S / 2):
-                assert await Upstream(None).connect([broker], asyncio.Protocol()) == broker
-                async with connected(broker, None, None) as own:
-                    assert own.serves_clients
+            broker = Address("localhost", server.port)
+            assert await Upstream(tls).connect([broker], asyncio.Protocol()) == broker
+            async with connected(broker, tls() if tls else None, None) as own:
+                assert own.serves_clients
+            with pytest.raises(KafkaError):  # it gets as far as its first question
+                async with connected_producer(UpstreamSettings([broker]), tls, "own producer"):
+                    pass
+            assert b"own producer" in seen
+
+
+async def test_a_login_may_take_longer_than_a_silence(monkeypatch):
+    class SlowTokens(AbstractTokenProvider):
+        async def token(self):
+            await asyncio.sleep(0.6 * PATIENCE_S)
+            return "token"
+
+    async def several(_, port, **__):
+        return [(0, 0, 0, "", (host, port)) for host in ("127.0.0.1", "127.0.0.2")]  # nobody is at the second
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", several)
+    monkeypatch.setattr(upstream_room, "CONNECT_S", PATIENCE_S)
+    answers = {
+        18: lambda question: question.answer(struct.pack(">hi6h", 0, 2, 17, 0, 1, 36, 0, 0)),
+        17: lambda question: question.answer(struct.pack(">hih11s", 0, 1, 11, b"OAUTHBEARER")),
+        36: lambda question: question.answer(struct.pack(">hhi", 0, -1, 0)),
+    }
+    login = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"}
+    async with ScriptedBroker(answers) as server:
+        tokens = {"sasl_oauth_token_provider": SlowTokens()}
+        connection = await open_connection("broker", server.port, **login, **tokens)
+        assert connection.connected()
+        await connection.close()
 
 
 async def test_a_name_is_logged_once_whatever_other_brokers_are_reached_meanwhile(broker, names, upstream):

@@ -21,7 +21,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.cluster.client_options import security_options
 from tsproxy.cluster.topic_limits import CONFIG_NAMES
-from tsproxy.cluster.upstream import CONNECT_ERRORS, NAME_S, connect_text, connect_to_any, hosts_of
+from tsproxy.cluster.upstream import CONNECT_ERRORS, NAME_S, To, connect_text, hosts_of, with_any
 from tsproxy.config.settings import Kerberos, Sasl
 from tsproxy.model.addresses import Address
 from tsproxy.model.kafka import ApiKey, ErrorCode
@@ -47,37 +47,48 @@ class _BoundedReader:
         return self._reader.at_eof()
 
 
-class _NamesLoop:
-    """The loop of a connection. Its `create_connection` does not wait for a silent address of a name."""
+class _HostLoop:
+    """The loop of a connection. Its `create_connection` connects to this one of a name's addresses."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: Any, to: To) -> None:
         self._loop = loop
+        self._to = to
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loop, name)
 
     async def create_connection(
-        self, factory: Callable[[], Any], host: str, port: int, **options: Any
-    ) -> tuple[asyncio.Transport, None]:
-        address = Address(host, port)
-        return await connect_to_any(await hosts_of(address, NAME_S), address, factory, **options), None
+        self, factory: Callable[[], Any], host: str, _: int, *, ssl: ssl.SSLContext | None
+    ) -> Any:
+        options = self._to | ({"ssl": ssl, "server_hostname": host} if ssl else {})
+        return await self._loop.create_connection(factory, **options)
 
 
 class _Connection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka carries no types
-    def __init__(self, host: str, port: int, **options: Any) -> None:
+    def __init__(self, host: str, port: int, to: To, silence: asyncio.Timeout, **options: Any) -> None:
         super().__init__(host, port, **options)
-        self._loop: Any = _NamesLoop(self._loop)
+        self._loop: Any = _HostLoop(self._loop, to)
+        self._silence = silence
 
     def _create_reader_task(self) -> Any:
         self._reader: Any = _BoundedReader(self._reader)
         return super()._create_reader_task()
 
+    async def _do_version_lookup(self) -> None:
+        await super()._do_version_lookup()
+        self._silence.reschedule(None)  # a login may take longer
+
 
 async def open_connection(host: str, port: int, **options: Any) -> AIOKafkaConnection:
-    """As `aiokafka.conn.create_conn`."""
-    connection = _Connection(host, port, **options)
-    await connection.connect()
-    return connection
+    """As `aiokafka.conn.create_conn`, but an address of a name that is silent does not hide the next one."""
+
+    async def attempt(to: To, share_s: float | None) -> AIOKafkaConnection:
+        async with asyncio.timeout(share_s) as silence:
+            connection = _Connection(host, port, to, silence, **options)
+            await connection.connect()
+        return connection
+
+    return await with_any(await hosts_of(Address(host, port), NAME_S), port, attempt)
 
 
 LAST_REJECTED_RETRY_MS: Final = 10_000

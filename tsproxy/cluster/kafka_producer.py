@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
+import aiokafka.client
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
 
+from tsproxy.cluster.admin_connection import open_connection
 from tsproxy.cluster.client_options import security_options
 from tsproxy.config.settings import Upstream
 from tsproxy.model.addresses import Address
@@ -20,6 +22,8 @@ _CLOSE_S: Final = 2.0
 _METADATA_MS: Final = 5_000
 """How often brokers are asked for their topics. A topic that is gone is noticed before it is needed."""
 _CLOSE_TIMEOUT_S: Final = 5.0
+
+aiokafka.client.create_conn = open_connection  # a producer has no option for it
 
 
 @asynccontextmanager

@@ -10,9 +10,9 @@ import os
 import socket
 import ssl
 from asyncio.staggered import staggered_race
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tsproxy.log_events.catalogue import BROKER_NAME_NOT_RESOLVED
 from tsproxy.model.addresses import Address, ip_or_none
@@ -50,6 +50,10 @@ REMEMBERED_S: Final = 120.0
 
 CONNECT_ERRORS: Final = (OSError, TimeoutError, UnicodeError)
 """The errors that connecting raises; UnicodeError is for a host name that no DNS can have."""
+
+
+To = dict[str, Any]
+Connection = TypeVar("Connection")
 
 
 class UpstreamError(Exception):
@@ -141,32 +145,42 @@ class Upstream:
         self, hosts: Sequence[str], address: Address, factory: Callable[[], asyncio.BaseProtocol]
     ) -> asyncio.Transport:
         """Connect to one of `hosts`, whose certificate must have the name in `address`."""
-        options = {"ssl": self._tls(), "ssl_handshake_timeout": HANDSHAKE_S} if self._tls else {}
-        return await connect_to_any(hosts, address, factory, **options)
+        loop, options = asyncio.get_running_loop(), To()
+        if self._tls:
+            options = {"ssl": self._tls(), "server_hostname": address.host}
+
+        async def handshake(to: To, share_s: float | None) -> asyncio.Transport:
+            if self._tls:  # the loop ends it: a cancellation could come after `connection_made`
+                options["ssl_handshake_timeout"] = share_s or HANDSHAKE_S
+            transport: asyncio.Transport = (await loop.create_connection(factory, **to, **options))[0]
+            return transport
+
+        return await with_any(hosts, address.port, handshake)
 
 
-async def connect_to_any(
-    hosts: Sequence[str], address: Address, factory: Callable[[], Any], **options: Any
-) -> asyncio.Transport:
-    """Connect to the first of a name's IP addresses that answers. The options are `create_connection`'s."""
-    loop = asyncio.get_running_loop()
-    if options.get("ssl"):
-        options["server_hostname"] = address.host
-    remaining = list(hosts)
+async def with_any(
+    hosts: Sequence[str], port: int, attempt: Callable[[To, float | None], Awaitable[Connection]]
+) -> Connection:
+    """The connection to the first of a name's IP addresses that answers. While others are left, an address
+    may be silent for a part of the time, since a process that is stopped still accepts connections.
+
+    `attempt` gets `create_connection`'s options for one address, and that part (None: all the time).
+    """
+    remaining, share_s = list(hosts), CONNECT_S / len(hosts)
     while len(remaining) > 1:
-        # Only this is a race: a slow handshake goes on, and `factory` is for one connection at a time.
-        attempts = [partial(_reached, host, address.port) for host in remaining]
+        # Only this is a race: `attempt` is for one connection at a time.
+        attempts = [partial(_reached, host, port) for host in remaining]
         reached, place, errors = await staggered_race(attempts, NEXT_HOST_S)
         if reached is None or place is None:
             raise errors[-1] or OSError("no address")
         remaining.pop(place)
         try:
-            return (await loop.create_connection(factory, sock=reached, **options))[0]
+            return await attempt({"sock": reached}, share_s)
         except ssl.SSLError:
             raise
-        except OSError:
+        except OSError:  # a TimeoutError, too
             continue
-    return (await loop.create_connection(factory, remaining[0], address.port, **options))[0]
+    return await attempt({"host": remaining[0], "port": port}, None)
 
 
 async def _reached(host: str, port: int) -> socket.socket:
