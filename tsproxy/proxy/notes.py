@@ -148,9 +148,9 @@ class Complaints:
 @contextmanager
 def complaints_logged(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
     """Log what no other code has caught, in the loop and outside of it."""
-    complaints, before = Complaints(), sys.unraisablehook
-    loop.set_exception_handler(complaints)
-    sys.unraisablehook = complaints.unraisable
+    before = sys.unraisablehook
+    loop.set_exception_handler(Complaints())
+    sys.unraisablehook = Complaints().unraisable  # a stranger's must not take the line of our own errors
     try:
         yield
     finally:
