@@ -187,6 +187,17 @@ WORLDS = [
         60,
         "one of two",
     ),
+    World(
+        "TsproxyBrokerSlow",
+        {
+            name("tsproxy_broker_produce_seconds_bucket", broker=broker, le=le): steady(5)
+            for broker in "14"
+            for le in ("0.1", "1", "+Inf")
+        }
+        | {FAST_AT_3: "0+300x29 8700+200x150"},
+        60,
+        "half of them idle",
+    ),
     World("TsproxyReportMissing", {name("tsproxy_report_last_day_timestamp_seconds"): then(0, -54 * 3600)}),
     World("TsproxyReportIncomplete", {name("tsproxy_report_log_state", state="incomplete"): then(0, 1)}),
     World("TsproxyReportDaysMissing", {name("tsproxy_report_days_missing"): then(0, 1)}),
