@@ -13,7 +13,6 @@ With `{date}`, only the folders of the wanted days are listed. A day without a f
 import re
 from collections.abc import Iterable
 from datetime import date
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.log import folders
@@ -28,8 +27,8 @@ _DIRECTIVES: Final = re.compile(r"%(.?)")
 _WHOLE_DAY: Final = {"Y", "m", "d"}
 _GLOB: Final = re.compile(r"[*?\[{]")
 _FILE_NAMES: Final = (".jsonl", ".json", ".gz", ".zst", ".open")
-_LOOKED_AT: Final = 100
-"""The paths of a glob that are looked at. A glob may match a million, and each costs a question to Java."""
+_SPECIAL: Final = re.compile(r"[*?\[\]{}\\]")
+"""The characters of a name that a glob does not take as they are."""
 
 
 def has_date(path: str) -> bool:
@@ -76,14 +75,20 @@ def nothing_of(period: str, paths: Iterable[str]) -> str:
     )
 
 
-def are_files(spark: "SparkSession", path: str) -> bool:
-    """True for a file or a glob of files, false for directories. Raises Java's errors.
+def split(spark: "SparkSession", places: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The places of files, and those of folders. Raises Java's errors.
 
-    A glob that ends as the proxy's files do is one of files, and is not listed twice.
+    Each match of a glob of both is a place. A glob that ends as the proxy's files do is one of files, and is
+    not listed twice.
     """
-    if _GLOB.search(path) and path.endswith(_FILE_NAMES):
-        return True
-    statuses = folders.matches(spark, path)
-    if not statuses:
-        return path.endswith(_FILE_NAMES)
-    return not any(status.isDirectory() for status in islice(statuses, _LOOKED_AT))
+    both: tuple[list[str], list[str]] = [], []
+    for place in places:
+        is_named_as_files = place.endswith(_FILE_NAMES)
+        found = () if _GLOB.search(place) and is_named_as_files else folders.matches(spark, place)
+        kinds = {each.isDirectory() for each in found} or {not is_named_as_files}
+        if len(kinds) == 1:
+            both[kinds.pop()].append(place)
+        else:
+            for each in found:
+                both[each.isDirectory()].append(_SPECIAL.sub(r"\\\g<0>", each.getPath().toString()))
+    return both

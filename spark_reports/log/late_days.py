@@ -6,12 +6,13 @@ names, since there may be millions: only days come to the driver. And a machine 
 some days.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from functools import reduce
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
 from spark_reports.log import compact, inputs, read
@@ -62,32 +63,38 @@ def _days_with_new_files(
     spark: SparkSession, paths: Sequence[str], rows: DataFrame, opened: Sequence[date]
 ) -> list[date]:
     """The days that may have lines in files, `opened` on one of these days, which the table does not name, or
-    does not name on that day.
-
-    A file holds lines of the day on which it was opened, or of the next. Only files in directories of the
-    input are found.
-    """
-    folders_given = [path for path in paths if not inputs.are_files(spark, path)]
-    places = [place for path in folders_given for place in inputs.of_days(spark, path, opened)]
-    if not places:
+    does not name on that day. A file holds lines of the day on which it was opened, or of the next."""
+    found = [names for path in paths for names in _names(spark, path, opened)]
+    if not found:
         return []
     # A run may know a file by its lines of the next day alone: it came when its first day was written.
-    on_its_day = rows.where(
-        F.col("event_date").isin(list(map(str, opened)))
-        & (read.opened_on(F.col("file")) == F.col("event_date"))
-    )
-    known = on_its_day.select(_closed(F.col("file")).alias("name")).distinct()
-    new = _names(spark, places, opened).join(known, on="name", how="left_anti")
-    found = new.select(read.opened_on(F.col("name")).alias("day")).distinct().collect()
-    with_new = [date.fromisoformat(row["day"]) for row in found]
+    known = rows.select(_closed(F.col("file")).alias("name"), F.col("event_date").alias("day")).distinct()
+    of_days = reduce(DataFrame.unionByName, found).where(F.col("day").isin(*map(str, opened)))
+    new = of_days.join(known, on=["name", "day"], how="left_anti").select("day").distinct().collect()
+    with_new = [date.fromisoformat(row["day"]) for row in new]
     return sorted({near for day in with_new for near in (day, day + timedelta(days=1))})
 
 
-def _names(spark: SparkSession, places: list[str], days: Sequence[date]) -> DataFrame:
-    """The names of the files in directories and below them that are named for one of the days."""
-    reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    files = reader.option("pathGlobFilter", read.names_of(days)).load(places)
-    return files.select(_closed(F.col("_metadata.file_name")).alias("name"))
+def _names(spark: SparkSession, path: str, days: Sequence[date]) -> Iterator[DataFrame]:
+    """The files of an input and their days: those in their names, else that of {date} in a glob of files."""
+    has_date = inputs.has_date(path)
+    places = [] if has_date else [path]
+    for day in days if has_date else ():
+        files, folders = inputs.split(spark, inputs.of_days(spark, path, [day]))
+        places += folders
+        if files:
+            yield _listed(spark.read, files, F.lit(str(day)))
+    if places:
+        named = spark.read.option("pathGlobFilter", read.names_of(days)).option("recursiveFileLookup", "true")
+        yield _listed(named, places, F.lit(""))
+
+
+def _listed(reader: DataFrameReader, places: list[str], day: Column) -> DataFrame:
+    name = F.col("_metadata.file_name")
+    opened_on = F.coalesce(F.nullif(read.opened_on(name), F.lit("")), day)
+    return (
+        reader.format("binaryFile").load(places).select(_closed(name).alias("name"), opened_on.alias("day"))
+    )
 
 
 def _closed(name: Column) -> Column:

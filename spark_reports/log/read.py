@@ -139,15 +139,18 @@ def json_lines(spark: SparkSession, source: Source, ddl: str, *more: Column) -> 
 
 
 def readers(spark: SparkSession, source: Source) -> Iterator[tuple[Callable[[], DataFrameReader], list[str]]]:
-    """For each input of JSON lines that has files of the days: a reader of these files, and its places."""
+    """For the files and for the folders of each input of JSON lines: a reader, and its places."""
     days = source.days_of_files
 
     def of_days() -> DataFrameReader:
         return spark.read.option("pathGlobFilter", names_of(days)).option("recursiveFileLookup", "true")
 
     for path in source.inputs:
-        if places := inputs.of_days(spark, path, days):
-            yield (lambda: spark.read) if inputs.are_files(spark, places[0]) else of_days, places
+        files, folders = inputs.split(spark, inputs.of_days(spark, path, days))
+        if files:
+            yield lambda: spark.read, files
+        if folders:
+            yield of_days, folders
 
 
 def marks(*, is_second: bool = False) -> dict[str, Column]:

@@ -40,18 +40,20 @@ def test_a_report_looks_at_the_folders_of_its_day_and_of_the_days_beside_it_and_
 
 
 def test_a_file_a_folder_and_globs_are_read_as_what_they_are_whatever_their_names(spark, tmp_path):
-    """A file that is named is read, also beside others, and so is each that a glob matches. A folder is read
-    with all below it."""
+    """A file that is named is read, also beside others, and so is each that a glob matches, beside folders,
+    too. A folder is read with all below it."""
     saved = write(tmp_path / "saved.log", counters(0, boot="saved"))
     folder = tmp_path / "saved.json"
     for number, place in enumerate((folder, folder / "px", tmp_path / "px-1", tmp_path / "px-2")):
         write(place / "decisions-20261120T000000Z-px.jsonl", counters(0, boot=str(number)))
     write(tmp_path / "date=2026-11-20" / "1795131900-e5b7.log", counters(0, boot="vector"))
-    inputs = [folder, saved, tmp_path / "px-*", tmp_path / "date=2026-11-20" / "*"]
+    for name in ("sub{a,b}/decisions-20261120T000000Z-px.jsonl", "[1]"):
+        write(tmp_path / "both" / name, counters(0, boot=name))
+    inputs = [folder, saved, *(tmp_path / name for name in ("px-*", "date=2026-11-20/*", "both/*"))]
     output = tmp_path / "out"
     options = ["--date", "2026-11-20", "--output", str(output), "--format", "json", "--quiet"]
     assert main(["daily", "--input", *map(str, inputs), *options]) == 0
-    assert json.loads((output / "report.json").read_text())["totals"]["records_judged"] == 60
+    assert json.loads((output / "report.json").read_text())["totals"]["records_judged"] == 80
 
 
 @pytest.mark.parametrize("folder", ["{date}", "empty"])

@@ -86,15 +86,25 @@ def test_lines_of_the_day_before_in_files_of_the_day_are_found_by_their_number(s
     assert written(tmp_path / "in", saturday) == []
 
 
-def test_files_that_come_days_late_lie_in_the_folder_of_their_day(spark, written, tmp_path):
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        (NAME, "{date}"),
+        (NAME, "{date}/px/*.jsonl"),
+        (NAME, "*/px/*.jsonl"),
+        ("{1}{2}.jsonl".format, "{date}/*/*.jsonl"),
+    ],
+    ids=["folders", "globs", "one glob", "names without a day"],
+)
+def test_files_that_come_days_late_lie_in_the_folder_of_their_day(spark, written, tmp_path, name, inputs):
     """A shipper was down. Its files hold lines of the day on which they were opened, and of the next."""
     days = [FRIDAY - number * ONE_DAY for number in (5, 4, 3, 0)]
     for number, day in enumerate(days):
         folder = tmp_path / str(day) / "px"
-        write(folder / NAME(day, "000000", "a"), heartbeat(number, at_ms(day), boot="b0"))
-    inputs = tmp_path / "{date}"
+        write(folder / name(day, "000000", "a"), heartbeat(number, at_ms(day), boot="b0"))
+    inputs = tmp_path / inputs
     assert [written(inputs, day) for day in days[:3]] == [[], [], []]
     late = [counters(0, at_ms(days[1]), boot="b9"), counters(1, at_ms(days[2]), boot="b9")]
-    write(tmp_path / str(days[1]) / "px" / NAME(days[1], "230000", "b"), *late)
+    write(tmp_path / str(days[1]) / "px" / name(days[1], "230000", "b"), *late)
     assert written(inputs, FRIDAY) == days[1:3]
     assert kept(spark, tmp_path, "b9") == [0, 1]
