@@ -37,9 +37,16 @@ def is_packed(beginning: Column) -> Column:
     return code.startswith(_GZIP) | code.startswith(_ZSTANDARD)
 
 
+def paths(lines: DataFrame) -> list[str]:
+    """The packed ones among the files of `lines`, which Spark reads as text: by content, since a file in
+    another folder may have the same name."""
+    packed = lines.where(is_packed(F.col("value"))).select(damaged_files.PATH)
+    return [row[0] for row in packed.distinct().collect()]
+
+
 def texts(reader: DataFrameReader, places: list[str], name: Column, packed: list[str]) -> DataFrame:
-    """The lines of the files of these names: `text`, `file`, `packing`."""
-    files = reader.format("binaryFile").load(places).where(name.isin(*packed))
+    """The lines of these files: `text`, `file`, `packing`."""
+    files = reader.format("binaryFile").load(places).where(F.col(damaged_files.PATH).isin(packed))
     is_small = F.col("length") <= _PACKED_BYTES
     unpacked = F.udf(lines, "array<binary>", useArrow=False)("content").cast("array<string>")
     is_gzip = F.hex(F.substring("content", 1, 3)) == _GZIP

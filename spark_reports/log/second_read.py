@@ -32,7 +32,7 @@ for module in (lenient, packed_files):
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # bundled, without types
 
 Files = dict[str, bool]
-"""The names of files to read again, and whether the file is packed."""
+"""The names of files to read again, and whether one of that name is packed."""
 
 
 def marked_lines(spark: SparkSession, source: Source, first: DataFrame) -> DataFrame:
@@ -97,10 +97,11 @@ def _texts(spark: SparkSession, source: Source, again: Files) -> DataFrame:
     name = F.col("_metadata.file_name")
     parts = []
     for reader, places in read.readers(spark, source):
-        plain = reader().text(places).where(_is_named(name, again) & ~name.isin(*packed))
+        plain = reader().text(places).where(_is_named(name, again))
+        if packed and (paths := packed_files.paths(plain.where(name.isin(*packed)))):
+            plain = plain.where(~F.col(damaged_files.PATH).isin(paths))
+            parts.append(packed_files.texts(reader(), places, name, paths))
         parts.append(
             plain.select(F.col("value").alias("text"), name.alias("file"), F.lit("").alias("packing"))
         )
-        if packed:
-            parts.append(packed_files.texts(reader(), places, name, packed))
     return reduce(DataFrame.unionByName, parts)

@@ -18,6 +18,7 @@ from spark_reports.cli import main
 from spark_reports.log import frames, read, second_read
 from spark_reports.log.compact import compact
 from spark_reports.log.store import Table
+from tests.spark_reports import collected
 from tests.spark_reports.day import FRIDAY, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, text_of
 
@@ -170,6 +171,14 @@ def test_a_text_that_may_be_a_stranger_s_is_no_line(rows, form):
     """Who chooses a client id would else write into the report."""
     [row] = rows[f"unread {form}"]
     assert (row["problem"], bool(row["raw"])) == (UNREAD[form][1], True)
+
+
+def test_a_plain_file_of_the_name_of_a_packed_one_is_read_as_it_is(spark, tmp_path):
+    for boot, packed in (("packed", gzip.compress), ("plain", bytes)):
+        (tmp_path / boot).mkdir()
+        (tmp_path / boot / "part-0.jsonl").write_bytes(packed(text_of([counters(0, boot=boot)]).encode()))
+    found = collected.rows(spark, read.Source([f"{tmp_path}/*/*.jsonl"], FRIDAY, FRIDAY))
+    assert sorted((row["boot"], row["problem"]) for row in found) == [("packed", None), ("plain", None)]
 
 
 def test_a_wrapped_day_is_reported_whole_and_doctor_shows_a_line_as_it_came(spark, tmp_path, capsys):
