@@ -7,6 +7,7 @@ import pytest
 from tests.config.files import SMALLEST
 from tests.in_process import run_command
 from tsproxy.config.build_policy import RuleError, load_rule
+from tsproxy.testing.rules import check_rule
 
 
 class Rule:
@@ -26,6 +27,25 @@ class Broken:
 class Unpicklable(Rule):
     def __init__(self):
         self.later = lambda: None
+
+
+class BoundsOfAnAttribute(Rule):
+    bounds = (0, 5)
+
+
+class BoundsOfFloats(Rule):
+    def bounds(self):
+        return 3600e3, 60.0
+
+
+class BoundsBelowZero(Rule):
+    def bounds(self):
+        return None, -1
+
+
+class OneBound(Rule):
+    def bounds(self):
+        return (5,)
 
 
 class Delegates(Rule):
@@ -66,6 +86,10 @@ class Raising(Rule):
         self.at("culprits")
         return super().culprits
 
+    def bounds(self):
+        self.at("bounds")
+        return 0, None
+
     def __getstate__(self):
         self.at("dumps")
         return {"a": 1}
@@ -93,6 +117,16 @@ def test_a_rule_that_is_one_is_made(tmp_path, monkeypatch):
         ("Dates", "has the reason 'wrong date'; must be one of too_far_ahead, too_old, "),
         ("Broken", "cannot be loaded: OSError: no such table"),
         ("Absent", "cannot be loaded: AttributeError"),
+        ("BoundsOfAnAttribute", "cannot be asked for its bounds: TypeError: 'tuple' object is not callable"),
+        (
+            "BoundsOfFloats",
+            r"cannot be asked for its bounds: ValueError: \(3600000\.0, 60\.0\); must be two whole",
+        ),
+        (
+            "BoundsBelowZero",
+            r"cannot be asked for its bounds: ValueError: \(None, -1\); must be two whole numbers",
+        ),
+        ("OneBound", "cannot be asked for its bounds: ValueError: not enough values to unpack"),
         ("Unpicklable", "cannot be handed to workers"),
         ("Delegates", "cannot be handed to workers: RecursionError"),
         ("Nothing", r"has no method culprits\(timestamps_ms, context\)"),
@@ -102,12 +136,15 @@ def test_one_that_cannot_be_used_is_named_with_what_is_wrong(tmp_path, monkeypat
     install(tmp_path, monkeypatch, name)
     with pytest.raises(RuleError, match=rf"^tests\.config\.test_custom_rules:{name} {says}"):
         load_rule("mine")
+    if "bounds" in says:
+        with pytest.raises(AssertionError, match=f"its bounds: {says.partition('bounds: ')[2]}"):
+            check_rule(globals()[name]())
 
 
 @pytest.mark.parametrize(
     "error", [SystemExit(0), Panic(), asyncio.CancelledError(), GeneratorExit()], ids=repr
 )
-@pytest.mark.parametrize("step", ["constructor", "reason", "culprits", "dumps", "loads"])
+@pytest.mark.parametrize("step", ["constructor", "reason", "culprits", "bounds", "dumps", "loads"])
 def test_whatever_its_code_raises_is_its_own_error(tmp_path, monkeypatch, step, error):
     install(tmp_path, monkeypatch, "Raising")
     monkeypatch.setattr(Raising, "step", step)

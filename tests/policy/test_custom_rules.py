@@ -281,6 +281,7 @@ WRONG = {
     "itself as what it wraps": HasEverything(ValueError()),
     "a record that is not there": answers((1, "x")),
     "one before the first": answers((-1, "x")),
+    "a position that is no whole number": answers((0.9, "x")),
     "one twice": answers((0, "x"), (0, "y")),
     "no pairs": answers(7),
     "a text that is no str": answers((0, 42)),

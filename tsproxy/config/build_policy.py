@@ -31,6 +31,7 @@ from tsproxy.model.policy import (
     Waiver,
 )
 from tsproxy.model.verdict import Reason
+from tsproxy.policy.custom_rules import declared_bounds
 
 
 class RuleError(Exception):
@@ -54,6 +55,8 @@ def load_rule(name: str) -> TimestampRule:
         rule = loaded() if isinstance(loaded, type) else loaded
         doing = "be asked for its attributes"
         complaint = _complaint(rule)
+        doing = "be asked for its bounds"
+        declared_bounds(rule)
         doing = "be handed to workers"
         pickle.loads(pickle.dumps(rule))  # noqa: S301  # our own bytes, as a worker reads them
     except ENDS_PROCESS:

@@ -1,4 +1,4 @@
-"""Calls a custom rule and catches its errors: `consult`, `bounds_of`."""
+"""Calls a custom rule and catches its errors: `consult`, `bounds_of`. `declared_bounds` catches none."""
 
 import re
 from collections.abc import Sequence
@@ -58,17 +58,25 @@ def _place(error: BaseException, rule: TimestampRule) -> str:
 
 
 def bounds_of(rule: CustomRule) -> tuple[int | None, int | None] | None:
-    """The bounds within which the rule declares that it accepts any timestamp; None if it declares no bounds,
-    or invalid bounds."""
+    """The bounds that the rule declares; None if it declares no bounds, or if they are wrong by now."""
     try:
-        bounds = getattr(rule.rule, "bounds", None)
-        if bounds is None:
-            return None
-        before_max_ms, after_max_ms = bounds()
+        return declared_bounds(rule.rule)
     except ENDS_PROCESS:
         raise
     except BaseException:  # the operator's code: without bounds the session judges each batch
         return None
-    both = (before_max_ms, after_max_ms)
-    is_valid = all(bound is None or (isinstance(bound, int) and 0 <= bound <= LONG_MAX) for bound in both)
-    return both if is_valid else None
+
+
+def declared_bounds(rule: TimestampRule) -> tuple[int | None, int | None] | None:
+    """The bounds within which the rule declares that it accepts any timestamp; None if it declares no bounds.
+
+    Raises ValueError for bounds that are not allowed, and whatever the rule's code raises.
+    """
+    bounds = getattr(rule, "bounds", None)
+    if bounds is None:
+        return None
+    before_max_ms, after_max_ms = both = bounds()
+    for bound in (before_max_ms, after_max_ms):
+        if bound is not None and not (isinstance(bound, int) and 0 <= bound <= LONG_MAX):
+            raise ValueError(f"{both!r}; must be two whole numbers of ms from 0 to {LONG_MAX}, or None")
+    return before_max_ms, after_max_ms

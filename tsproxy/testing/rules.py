@@ -20,7 +20,7 @@ from typing import Any, Final
 from tsproxy.model.custom_rule import ENDS_PROCESS, CustomRule, RuleAnswer, RuleContext, TimestampRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, NO_TIMESTAMP
 from tsproxy.model.verdict import TopicLimits
-from tsproxy.policy.custom_rules import bounds_of, consult
+from tsproxy.policy.custom_rules import consult, declared_bounds
 
 NOW_MS: Final = 1_767_225_600_000
 """The time of the fake clock: 2026-01-01T00:00:00Z."""
@@ -96,7 +96,12 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
     _assert_same(reversed(calls), reversed(answers), custom, "another answer for the same batch")
     copied = CustomRule("checked", untouched)
     _assert_same(calls[-10:], answers[-10:], copied, "another answer from a copy")
-    bounds = bounds_of(custom)
+    try:
+        bounds = declared_bounds(rule)
+    except ENDS_PROCESS:
+        raise
+    except BaseException as error:
+        raise AssertionError(f"its bounds: {type(error).__name__}: {error}") from error
     if bounds is not None:
         _check_bounds(custom, bounds, pick)
 
