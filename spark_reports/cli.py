@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _forget_output()
         return FAILED
     except OSError as error:
+        _forget_output()
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
     except FailedError as error:
         return _complain(str(error), FAILED)
@@ -75,10 +76,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _forget_output() -> None:
-    """Redirect standard output to /dev/null: its reader has closed it, and Python would report that again at
-    exit."""
-    with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Redirect standard output to /dev/null if nothing can be written to it: Python would report that again
+    at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(text: str, code: int) -> int:

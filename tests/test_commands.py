@@ -1,6 +1,11 @@
 """The list of commands, and the answers to a command or an option that does not exist."""
 
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -64,3 +69,31 @@ def test_an_option_of_another_name_is_answered_with_the_one_that_was_meant(words
 
     assert result.returncode == 2
     assert says in result.stderr
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["found at the end", "found at the first line"])
+def test_an_output_on_a_full_disk_is_one_sentence(unbuffered):
+    words = [sys.executable, "-m", "tsproxy", "explain", "--topic", "t", "--timestamp", "1"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert (done.returncode, done.stderr) == (1, "tsproxy: cannot write: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", ["scan", "doctor"])
+def test_an_interrupt_ends_a_command_without_a_traceback(command):
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        words = [
+            sys.executable,
+            "-m",
+            "tsproxy",
+            command,
+            "--upstream",
+            f"127.0.0.1:{broker.getsockname()[1]}",
+        ]
+        running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        with broker.accept()[0] as asked:
+            asked.recv(1)  # from now on it waits for an answer
+            running.send_signal(signal.SIGINT)
+            assert running.communicate(timeout=60) == ("", "")
+    assert running.returncode == 130

@@ -5,6 +5,7 @@ wrong, what it holds, what is allowed, and what to do.
 """
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from typing import Final
 
 from tsproxy import __version__
 from tsproxy.commands import check, doctor, explain, run, scan
-from tsproxy.commands.exits import FAILED, MISTAKEN
+from tsproxy.commands.exits import FAILED, INTERRUPTED, MISTAKEN
 from tsproxy.commands.options import add_command, meant
 from tsproxy.commands.removed import REMOVED
 from tsproxy.config import ConfigError
@@ -32,6 +33,8 @@ examples:
   tsproxy doctor --config tsproxy.yaml
   tsproxy scan --upstream 127.0.0.1:9092
 """
+_UNWRITABLE: Final = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""The errors of an output that is closed, or on a disk that is full or broken."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,13 +48,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.parser.error(unknown_argument(unread[0], options.parser.format_usage(), meant))
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        code = command(options)
+        print(end="", flush=True)  # now, since Python reports an error at its exit as one of ours
+        return code
     except ConfigError as error:
         print(error, file=sys.stderr)
         return MISTAKEN
-    except BrokenPipeError:  # the reader of our output has closed the pipe
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:  # the reader of our output has closed the pipe
+            print(f"tsproxy: cannot write: {error.strerror}", file=sys.stderr)
         return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
 
 
 def parser() -> argparse.ArgumentParser:

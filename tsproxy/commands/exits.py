@@ -8,3 +8,5 @@ MISTAKEN: Final = 2
 """Wrong usage or configuration."""
 TRIPPED: Final = 3
 """A quality gate (`--fail-on`) failed."""
+INTERRUPTED: Final = 130
+"""Ctrl-C ended a command, as shells say it."""

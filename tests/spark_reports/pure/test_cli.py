@@ -222,6 +222,20 @@ def test_a_reader_that_closes_the_pipe_gets_no_complaint(chars, tmp_path):
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.parametrize("form", [["--json"], []], ids=["found at once", "found at the end"])
+def test_an_output_on_a_full_disk_is_one_sentence(form, tmp_path):
+    command = [*answer_of(tmp_path, "a"), *form]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": ""},
+        )
+    assert (done.returncode, done.stderr) == (1, "spark_reports: [Errno 28] No space left on device\n")
+
+
 @pytest.mark.parametrize("output", ["file", "file/reports/2026-11-20"])
 @pytest.mark.parametrize(
     "command",
