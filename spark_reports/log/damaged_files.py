@@ -24,14 +24,31 @@ SKIPS: Final = "spark.sql.files.ignoreCorruptFiles"
 LINE: Final = "(damaged file: it is unknown how many lines were skipped)"
 """The text of the line that stands for a damaged file."""
 
+_NOT_READ: Final = r"\.(lz4|snappy)$"
+"""Hadoop's codecs for these names ask for memory until Spark ends, or read nothing of what others packed."""
+
 PATH: Final = "_metadata.file_path"
+"""The column of Spark with a file's path."""
 _NAMED: Final = re.compile(r"error while reading file (\S+?)\.?\s")
 """The file in the text of Spark's error FAILED_READ_FILE. Spaces in names are encoded."""
 
 
+def is_read() -> Column:
+    """True for a file with a name that Spark may read, as a condition of its listing."""
+    return ~F.col("_metadata.file_name").rlike(_NOT_READ)
+
+
+def not_read(lines: DataFrame, reader: DataFrameReader, places: list[str]) -> list[str]:
+    """The files of `lines` that Spark must not read, in the form of PATH. None of them is read here."""
+    if not lines.where(~is_read()).select(F.lit(1)).rdd.getNumPartitions():
+        return []
+    files = reader.format("binaryFile").load(places).where(~is_read()).select(PATH)
+    return [row[0] for row in files.collect()]
+
+
 def paths(lines: DataFrame) -> list[str]:
-    """The damaged files among those of `lines`, which Spark reads as text: in the form of Spark's column
-    `_metadata.file_path`. Raises Java's errors if a file cannot be read for another reason."""
+    """The damaged files among those of `lines`, which Spark reads as text, in the form of PATH. Raises Java's
+    errors if a file cannot be read for another reason."""
     damaged: list[str] = []
     while True:
         try:

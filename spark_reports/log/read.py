@@ -33,7 +33,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.exits import NothingToReportError, UsageError
+from spark_reports.exits import FailedError, NothingToReportError, UsageError
 from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.period import days_between, period_text
@@ -72,6 +72,10 @@ FIRST_OF_COPIES: Final = ("ts", "interval_start", "file")
 """The order of the copies of a line."""
 
 _RAW_CHARS: Final = 300
+_NOT_READ: Final = (
+    "is in a form that Spark does not read: pack it as .gz or .zst, or skip it by --skip-damaged-files: the "
+    "log is then incomplete and names it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +191,19 @@ def _of_input(
     ddl: str,
     more: Sequence[Column],
 ) -> DataFrame:
-    """The lines of one input and, if the session skips damaged files, a line for each of them."""
-    lines = reader().schema(ddl).option("columnNameOfCorruptRecord", CORRUPT).json(places).select("*", *more)
-    skips = spark.conf.get(damaged_files.SKIPS) == "true"
-    if skips and (paths := damaged_files.paths(reader().text(places))):
-        damaged = damaged_files.as_lines(reader(), places, paths, more)
-        return lines.unionByName(damaged, allowMissingColumns=True)
-    return lines
+    """The lines of one input and, if the session skips damaged files, a line for each of them. Raises
+    FailedError for a file that Spark cannot unpack, if it does not."""
+    lines = reader().schema(ddl).option("columnNameOfCorruptRecord", CORRUPT).json(places)
+    damaged = damaged_files.not_read(lines, reader(), places)
+    if spark.conf.get(damaged_files.SKIPS) == "true":
+        damaged += damaged_files.paths(reader().text(places).where(damaged_files.is_read()))
+    elif damaged:
+        raise FailedError(f"{damaged[0]} {_NOT_READ}")
+    if not damaged:
+        return lines.select("*", *more)
+    of_damaged = damaged_files.as_lines(reader(), places, damaged, more)
+    good = lines.where(damaged_files.is_read()).select("*", *more)
+    return good.unionByName(of_damaged, allowMissingColumns=True)
 
 
 def names_of(days: Sequence[date]) -> str:

@@ -97,7 +97,7 @@ def _texts(spark: SparkSession, source: Source, again: Files) -> DataFrame:
     name = F.col("_metadata.file_name")
     parts = []
     for reader, places in read.readers(spark, source):
-        plain = reader().text(places).where(_is_named(name, again))
+        plain = reader().text(places).where(damaged_files.is_read() & _is_named(name, again))
         if packed and (paths := packed_files.paths(plain.where(name.isin(*packed)))):
             plain = plain.where(~F.col(damaged_files.PATH).isin(paths))
             parts.append(packed_files.texts(reader(), places, name, paths))
