@@ -3,12 +3,14 @@
 No cluster runs here: what Kubernetes does with the objects is not tested.
 """
 
+import copy
 import json
 import re
 
 import pytest
 import yaml
 
+from tests.decisions.conformance import fits
 from tests.deploy.chart import (
     CHART,
     MODES,
@@ -347,11 +349,15 @@ def test_the_page_names_every_key_that_the_chart_writes():
     assert [key for key in own_keys()["config"] if f"`{key}`" not in PAGE] == []
 
 
+UPSTREAM = PLAIN["upstream"]
 WAIVER = {"name": "etl", "until": "2026-12-31T00:00:00Z", "owner": "etl", "reason": "replay"}
 MISTAKES = {
     "upstream.bootstrapServers: name at least one broker": {"upstream": {"bootstrapServers": []}},
     "image.repository: the project publishes no image": {"image": {"repository": ""}},
-    "listener.advertisedHost: mode sni needs": {"listener": {"mode": "sni", "tls": {"secret": "x"}}},
+    "listener.advertisedHost: mode sni needs": {
+        "listener": {"mode": "sni", "tls": {"secret": "x"}, "brokers": {"host": "b{node_id}.k"}}
+    },
+    "listener.brokers.host: mode sni needs": {"listener": {"mode": "sni", "tls": {"secret": "x"}}},
     "listener.tls.secret: mode sni needs TLS": {
         "listener": {"mode": "sni", "advertisedHost": "k", "brokers": {"host": "b{node_id}.k"}}
     },
@@ -368,6 +374,42 @@ MISTAKES = {
     "'/config/policy/waivers/0/match/client_ids/0': got number, want string": {
         "config": {"policy": {"waivers": [WAIVER | {"match": {"client_ids": [83]}}]}}
     },
+    "upstream.tls.caSecret needs upstream.tls.enabled": {"upstream": UPSTREAM | {"tls": {"caSecret": "ca"}}},
+    "upstream.tls.certificateSecret needs upstream.tls.enabled": {
+        "upstream": UPSTREAM | {"tls": {"certificateSecret": "proxy"}}
+    },
+    "config.upstream.tls.ca: another value sets this key, too": {
+        "upstream": UPSTREAM | {"tls": {"enabled": True, "caSecret": "ca"}},
+        "config": {"upstream": {"tls": {"ca": "/mine/ca.crt"}}},
+    },
+    "listener.settings.proxy_protocol.from: another value sets this key, too": {
+        "listener": {
+            "settings": {"proxy_protocol": {"from": ["10.0.0.1"]}},
+            "proxyProtocolFrom": ["10.0.0.2"],
+        }
+    },
+    "listener.settings.tls needs listener.tls.secret": {
+        "listener": {"settings": {"tls": {"client_auth": "none"}}}
+    },
+    "listener.brokers.count: the brokers' ports go beyond 65535": {
+        "listener": {"brokers": {"portsFrom": 65500, "count": 37}}
+    },
+    "listener.port is one of the brokers' ports": {"listener": {"port": 9392}},
+    "admin.port is one of the brokers' ports": {"admin": {"port": 9193}},
+    "admin.port is listener.port": {"admin": {"port": 9192}},
+    "decisions.retentionSize: the proxy needs at least 1MiB": {"decisions": {"retentionSize": "1023KiB"}},
+    "decisions.retentionSize: with volume none the pod is evicted": {
+        "decisions": {"volume": "none", "size": "8Gi"}
+    },
+    "decisions.retentionSize: with volume none": {
+        "decisions": {"volume": "none", "retentionSize": "unlimited"}
+    },
+    "decisions.storageClass: the chart makes no volume": {
+        "decisions": {"volume": "shared", "claim": "mine", "storageClass": "nfs"}
+    },
+    "reports.storage.storageClass: the chart makes no volume": {
+        "reports": {"storage": {"claim": "mine", "storageClass": "nfs"}}
+    },
     "additional properties 'polcy' not allowed": {"polcy": {}},
     "value must be one of 'ports', 'sni'": {"listener": {"mode": "port"}},
 }
@@ -378,6 +420,126 @@ MISTAKES = {
 def test_a_mistake_in_the_values_is_named(tmp_path, text):
     with pytest.raises(AssertionError, match=re.escape(text)):
         render(tmp_path, PLAIN | MISTAKES[text])
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"drain": {"timeoutSeconds": 0}},
+        {"decisions": {"retentionSize": "0B"}},
+        {"bindHost": ""},
+        {"bindHost": "::"},
+        {"workers": 257},
+        {"listener": {"advertisedHost": "kafka.example.com:9192"}},
+        {"listener": {"proxyProtocolFrom": ["lb.example.com"]}},
+        {"listener": {"proxyProtocolFrom": ["10.0.0.256"]}},
+        {"listener": {"brokers": {"firstId": 2**31}}},
+        {"upstream": {"bootstrapServers": ["kafka:99999"]}},
+    ],
+    ids=str,
+)
+def test_a_value_that_the_proxy_would_refuse_is_named_by_helm(tmp_path, values):
+    [(section, given)] = values.items()
+    path = f"at '/{section}/{next(iter(given))}" if isinstance(given, dict) else f"at '/{section}'"
+    with pytest.raises(AssertionError, match=re.escape(path)):
+        render(tmp_path, PLAIN | values)
+
+
+UNUSUAL = {
+    "addresses of version 6": {
+        "bindHost": "[::]",
+        "listener": {"advertisedHost": "2001:db8::1", "proxyProtocolFrom": ["2001:db8::/32", "192.0.2.7"]},
+        "upstream": {"bootstrapServers": ["[2001:db8::2]:65535"]},
+    },
+    "variables": {
+        "bindHost": "${POD_IP}",
+        "upstream": {"bootstrapServers": ["${KAFKA}:9092"]},
+        "extraEnv": [{"name": "POD_IP", "value": "10.0.0.1"}, {"name": "KAFKA", "value": "kafka"}],
+    },
+    "great numbers": {
+        "drain": {"delaySeconds": 1_000_000, "timeoutSeconds": 1_048_576},
+        "listener": {"brokers": {"firstId": 99_999_999, "count": 2}},
+    },
+    "a small log without a volume": {
+        "decisions": {"volume": "none", "size": "1.5Gi", "retentionSize": "1MiB"},
+        "workload": "Deployment",
+    },
+}
+
+
+@needs_tools
+@pytest.mark.parametrize("values", UNUSUAL.values(), ids=UNUSUAL)
+def test_unusual_values_arrive_and_fit(tmp_path, values, certificates):
+    objects = render(tmp_path, PLAIN | values)
+    conforms(tmp_path / "rendered.yaml", NEWEST)
+    assert all(len(port["name"]) <= 15 for port in pods(objects)["containers"][0]["ports"])
+    variables = {each["name"]: each["value"] for each in values.get("extraEnv", ())}
+    config = load(read_yaml(configuration(tmp_path, objects, certificates)), TOKEN | variables)
+    if "drain" in values:
+        assert (config.drain_delay_ms, config.drain_timeout_ms) == (1_000_000_000, 1_048_576_000)
+
+
+def leaves_of(values, schema, path=()):
+    """Each value of the chart that is no section, with its schema."""
+    for name, value in values.items():
+        below = schema["properties"][name]
+        if "properties" in below and ".".join((*path, name)) not in OPEN:
+            yield from leaves_of(value, below, (*path, name))
+        else:
+            yield (*path, name), value, below
+
+
+def another(path, value, schema):
+    """A value that the schema allows, other than this one."""
+    if "items" in schema:
+        return [another(path, None, schema["items"])]
+    if schema.get("type") == "object":
+        return OBJECTS.get(path, {"name": "example"})
+    texts = ("example", "example:1", "10.0.0.9", "3Gi", "3MiB", "b{node_id}.example")
+    candidates = (*schema.get("enum", ()), not value, 7, *texts)
+    return next(each for each in candidates if each != value and fits(each, {"type": "string"} | schema))
+
+
+OBJECTS = {
+    "config": {"log": {"level": "debug"}},
+    "upstream.admin": {"refresh": "10s"},
+    "listener.settings": {"addresses_in_configs": "pass"},
+}
+BASES = {
+    "plain": PLAIN,
+    "broad": MODES["SNI, everything with TLS"]
+    | {"reports": {"enabled": True, "image": "reports:1", "input": ["logs"]}},
+}
+LEAVES = leaves_of(
+    yaml.safe_load((CHART / "values.yaml").read_text()),
+    json.loads((CHART / "values.schema.json").read_text()),
+)
+OTHERS = {".".join(path): another(".".join(path), value, schema) for path, value, schema in LEAVES}
+SWITCHED_OFF = ("reports.", "monitoring.", "admin.tokenSecret.")
+"""Sections of which nobody expects anything while their switch (`enabled`, a name) is off."""
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory):
+    return {name: render(tmp_path_factory.mktemp("base"), base) for name, base in BASES.items()}
+
+
+@needs_tools
+@pytest.mark.parametrize("path", OTHERS)
+def test_no_value_is_ignored_without_a_word(tmp_path, path, unchanged):
+    *sections, name = path.split(".")
+    base = "broad" if path.startswith(SWITCHED_OFF) and name != "enabled" else "plain"
+    values = at = copy.deepcopy(BASES[base])
+    for section in sections:
+        at = at.setdefault(section, {})
+    at[name] = OTHERS[path]
+    try:
+        changed = render(tmp_path, values)
+    except AssertionError as error:
+        changed = str(error)
+    assert changed != unchanged[base]
+    assert not isinstance(changed, str) or path.partition(".")[0] in changed
 
 
 @needs_tools

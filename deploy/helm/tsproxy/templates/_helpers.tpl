@@ -29,6 +29,11 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{/* The name of a broker's port. Kubernetes allows 15 characters. */}}
+{{- define "tsproxy.brokerPort" -}}
+{{- printf (ternary "broker-%d" "b-%d" (lt . 100000000)) . }}
+{{- end }}
+
 {{- define "tsproxy.sharedClaim" -}}
 {{ .Values.decisions.claim | default (printf "%s-decisions" (include "tsproxy.name" .)) }}
 {{- end }}
@@ -70,15 +75,78 @@ listener.settings:
 {{- end }}
 {{- end }}
 
+{{/* Fails if a key is given (the second argument, at a path) and also written by the chart (the third). */}}
+{{- define "tsproxy.apart" -}}
+{{- $path := index . 0 }}
+{{- $given := index . 1 }}
+{{- range $key, $own := index . 2 }}
+{{- $at := printf "%s.%s" $path $key }}
+{{- $value := index $given $key }}
+{{- if and (kindIs "map" $value) (kindIs "map" $own) }}{{ include "tsproxy.apart" (list $at $value $own) }}
+{{- else if not (kindIs "invalid" $value) }}{{ fail (printf "%s: another value sets this key, too. Keep one of them" $at) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The bytes of `10Gi` or `8GiB`. */}}
+{{- define "tsproxy.bytes" -}}
+{{- mulf (regexFind "^[0-9.]+" . | float64) (get (dict "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776) (regexFind "[KMGT]i" .) | default 1) }}
+{{- end }}
+
+{{/* Fails if values do not fit together: one would be ignored, or the proxy would not start. */}}
+{{- define "tsproxy.fitting" -}}
+{{- $listener := .Values.listener }}
+{{- $brokers := $listener.brokers }}
+{{- $upstream := .Values.upstream }}
+{{- $decisions := .Values.decisions }}
+{{- $reports := .Values.reports }}
+{{- $peers := .Values.networkPolicy }}
+{{- $isSni := eq $listener.mode "sni" }}
+{{- $isShared := eq $decisions.volume "shared" }}
+{{- $port := int64 $listener.port }}
+{{- $admin := int64 .Values.admin.port }}
+{{- $from := int64 $brokers.portsFrom }}
+{{- $to := ternary 0 (add $from $brokers.count -1) $isSni }}
+{{- $isUnlimited := eq $decisions.retentionSize "unlimited" }}
+{{- $kept := include "tsproxy.bytes" $decisions.retentionSize | float64 }}
+{{- range list
+      (list "upstream.bootstrapServers: name at least one broker, as host:port" (not $upstream.bootstrapServers))
+      (list "upstream.tls.caSecret needs upstream.tls.enabled" (and $upstream.tls.caSecret (not $upstream.tls.enabled)))
+      (list "upstream.tls.certificateSecret needs upstream.tls.enabled" (and $upstream.tls.certificateSecret (not $upstream.tls.enabled)))
+      (list "listener.tls.secret: mode sni needs TLS, because brokers are told apart by the host name in the TLS handshake" (and $isSni (not $listener.tls.secret)))
+      (list "listener.brokers.host: mode sni needs a host name with {node_id}" (and $isSni (not $brokers.host)))
+      (list "listener.brokers.host needs listener.mode: sni" (and $brokers.host (not $isSni)))
+      (list "listener.tls.clientCaSecret needs listener.tls.secret" (and $listener.tls.clientCaSecret (not $listener.tls.secret)))
+      (list "listener.settings.tls needs listener.tls.secret" (and $listener.settings.tls (not (or $listener.tls.secret (dig "tls" "certificate" "" $listener.settings)))))
+      (list "listener.brokers.count: the brokers' ports go beyond 65535" (gt $to 65535))
+      (list "listener.port is one of the brokers' ports (listener.brokers)" (and (ge $port $from) (le $port $to)))
+      (list "admin.port is one of the brokers' ports (listener.brokers)" (and (ge $admin $from) (le $admin $to)))
+      (list "admin.port is listener.port" (eq $admin $port))
+      (list "decisions.volume: perPod needs workload: StatefulSet. A Deployment has shared or none" (and (eq $decisions.volume "perPod") (ne .Values.workload "StatefulSet")))
+      (list "decisions.claim needs decisions.volume: shared" (and $decisions.claim (not $isShared)))
+      (list "decisions.storageClass: the chart makes no volume" (and $decisions.storageClass (or $decisions.claim (eq $decisions.volume "none"))))
+      (list "decisions.retentionSize: the proxy needs at least 1MiB" (and (not $isUnlimited) (lt $kept 1048576.0)))
+      (list "decisions.retentionSize: with volume none the pod is evicted beyond decisions.size, so it must be less" (and (eq $decisions.volume "none") (or $isUnlimited (ge $kept (include "tsproxy.bytes" $decisions.size | float64)))))
+      (list "reports.input: with decisions.volume perPod or none the job cannot read the proxies' volumes. Use shared, or ship the files and name their place here" (and $reports.enabled (not $isShared) (not $reports.input)))
+      (list "reports.storage.claim: reports.storage.prefix is there instead of a volume" (and $reports.storage.claim $reports.storage.prefix))
+      (list "reports.storage.storageClass: the chart makes no volume" (and $reports.storage.storageClass (or $reports.storage.claim $reports.storage.prefix)))
+      (list "monitoring.serviceMonitor.tlsConfig needs admin.tlsSecret" (and .Values.monitoring.serviceMonitor.tlsConfig (not .Values.admin.tlsSecret)))
+      (list "networkPolicy.clients, admin and egress need networkPolicy.enabled" (and (or $peers.clients $peers.admin $peers.egress) (not $peers.enabled)))
+      (list "serviceAccount.annotations are for an account that the chart makes: annotate the one of serviceAccount.name yourself" (and .Values.serviceAccount.annotations .Values.serviceAccount.name))
+}}
+{{- if last . }}{{ fail (first .) }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* The sections that the chart writes, laid over `config`. */}}
 {{- define "tsproxy.config" -}}
 {{- include "tsproxy.withoutOwnKeys" . }}
+{{- include "tsproxy.fitting" . }}
 {{- $values := .Values }}
 {{- $folder := "/etc/tsproxy/tls" }}
 {{- $listener := dict "name" "public" "bind" (printf "%s:%v" $values.bindHost $values.listener.port) "advertised_host" (include "tsproxy.advertisedHost" .) }}
 {{- if eq $values.listener.mode "sni" }}
-{{- if not $values.listener.tls.secret }}{{ fail "listener.tls.secret: mode sni needs TLS, because brokers are told apart by the host name in the TLS handshake" }}{{ end }}
-{{- $_ := set $listener "brokers" (dict "host" (required "listener.brokers.host: mode sni needs a host name with {node_id}" $values.listener.brokers.host)) }}
+{{- $_ := set $listener "brokers" (dict "host" $values.listener.brokers.host) }}
 {{- else }}
 {{- $_ := set $listener "brokers" (dict "ports_from" $values.listener.brokers.portsFrom "count" $values.listener.brokers.count "first_id" $values.listener.brokers.firstId) }}
 {{- end }}
@@ -86,11 +154,9 @@ listener.settings:
 {{- $tls := dict "certificate" (printf "%s/listener/tls.crt" $folder) "key" (printf "%s/listener/tls.key" $folder) }}
 {{- if $values.listener.tls.clientCaSecret }}{{ $_ := set $tls "client_ca" (printf "%s/clients/ca.crt" $folder) }}{{ end }}
 {{- $_ := set $listener "tls" $tls }}
-{{- else if $values.listener.tls.clientCaSecret }}{{ fail "listener.tls.clientCaSecret needs listener.tls.secret" }}
 {{- end }}
 {{- if $values.listener.proxyProtocolFrom }}{{ $_ := set $listener "proxy_protocol" (dict "from" $values.listener.proxyProtocolFrom) }}{{ end }}
 
-{{- if not $values.upstream.bootstrapServers }}{{ fail "upstream.bootstrapServers: name at least one broker, as host:port" }}{{ end }}
 {{- $upstream := dict "bootstrap_servers" $values.upstream.bootstrapServers }}
 {{- if $values.upstream.admin }}{{ $_ := set $upstream "admin" $values.upstream.admin }}{{ end }}
 {{- if $values.upstream.tls.enabled }}
@@ -107,13 +173,15 @@ listener.settings:
 {{- if $values.admin.tokenSecret.name }}{{ $_ := set $admin "token" "${TSPROXY_ADMIN_TOKEN}" }}{{ end }}
 {{- if $values.admin.tlsSecret }}{{ $_ := set $admin "tls" (dict "certificate" (printf "%s/admin/tls.crt" $folder) "key" (printf "%s/admin/tls.key" $folder)) }}{{ end }}
 
+{{- include "tsproxy.apart" (list "listener.settings" $values.listener.settings $listener) }}
 {{- $own := dict
       "upstream" $upstream
       "listeners" (list (mergeOverwrite (deepCopy $values.listener.settings) $listener))
       "admin" $admin
       "workers" $values.workers
       "decisions" (dict "directory" "/var/lib/tsproxy/decisions" "retention" (dict "size" $values.decisions.retentionSize))
-      "limits" (dict "drain_delay" (printf "%vs" $values.drain.delaySeconds) "drain_timeout" (printf "%vs" $values.drain.timeoutSeconds))
+      "limits" (dict "drain_delay" (printf "%ds" (int64 $values.drain.delaySeconds)) "drain_timeout" (printf "%ds" (int64 $values.drain.timeoutSeconds)))
 }}
+{{- include "tsproxy.apart" (list "config" $values.config $own) }}
 {{- toYaml (mergeOverwrite (deepCopy $values.config) $own) }}
 {{- end }}
