@@ -7,7 +7,8 @@ from tests.deploy.go_tools import HELM
 from tests.deploy.kubernetes_schemas import NEWEST
 
 CHART = DEPLOY / "helm" / "tsproxy"
-TOKEN = {"TSPROXY_ADMIN_TOKEN": "a" * 32, "TSPROXY_PASSWORD": "secret"}
+TOKEN = "a" * 32
+ENVIRONMENT = {"TSPROXY_PASSWORD": "secret"}
 
 PLAIN = {
     "image": {"repository": "registry.example.com/tsproxy"},
@@ -164,7 +165,7 @@ def services(objects):
 
 
 def configuration(tmp_path, objects, certificates):
-    """The file that the ConfigMap holds, with certificates where its Secrets would be mounted."""
+    """The file that the ConfigMap holds, with certificates and a token where its Secrets would be mounted."""
     [text] = [
         made["data"]["tsproxy.yaml"]
         for made in all_of_kind(objects, "ConfigMap")
@@ -179,6 +180,7 @@ def configuration(tmp_path, objects, certificates):
             (secret / "tls.crt").write_bytes(pair.certificate.read_bytes())
             (secret / "tls.key").write_bytes(pair.key.read_bytes())
             (secret / "ca.crt").write_bytes(certificates.certificate.read_bytes())
+            (secret / "token").write_text(TOKEN)
     file = tmp_path / "tsproxy.yaml"
     file.write_text(text.replace("/etc/tsproxy/tls", str(folder)))
     return file

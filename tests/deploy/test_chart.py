@@ -13,9 +13,9 @@ import yaml
 from tests.decisions.conformance import fits
 from tests.deploy.chart import (
     CHART,
+    ENVIRONMENT,
     MODES,
     PLAIN,
-    TOKEN,
     all_of_kind,
     configuration,
     job,
@@ -116,7 +116,7 @@ def test_a_field_that_kubernetes_does_not_know_is_found(tmp_path):
 @each_mode
 def test_tsproxy_accepts_the_configuration(tmp_path, mode, certificates):
     file = configuration(tmp_path, render(tmp_path, MODES[mode]), certificates)
-    done = run_command("tsproxy", "check", file, environment=TOKEN)
+    done = run_command("tsproxy", "check", file, environment=ENVIRONMENT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -124,7 +124,7 @@ def test_tsproxy_accepts_the_configuration(tmp_path, mode, certificates):
 @each_mode
 def test_the_pod_has_the_ports_times_and_paths_of_its_configuration(tmp_path, mode, certificates):
     objects = render(tmp_path, MODES[mode])
-    config = load(read_yaml(configuration(tmp_path, objects, certificates)), TOKEN)
+    config = load(read_yaml(configuration(tmp_path, objects, certificates)), ENVIRONMENT)
     pod = pods(objects)
     [proxy] = pod["containers"]
 
@@ -236,7 +236,7 @@ def test_what_the_operator_adds_stands_beside_what_the_chart_writes(tmp_path):
     pod = pods(render(tmp_path, mode))
     assert pod["priorityClassName"] == "kafka"
     assert pod["initContainers"] == mode["extraInitContainers"]
-    assert [each["name"] for each in pod["containers"][0]["env"]] == ["TSPROXY_ADMIN_TOKEN", "NODE"]
+    assert pod["containers"][0]["env"] == mode["extraEnv"]
     pod = job(render(tmp_path, MODES["reports of files elsewhere"]))
     assert (pod["priorityClassName"], pod["initContainers"][0]["name"]) == ("batch", "jars")
 
@@ -250,8 +250,8 @@ def test_the_scrape_uses_the_token_and_the_certificate(tmp_path):
     assert endpoint["tlsConfig"]["serverName"] == "px-tsproxy-admin.streams.svc"
     assert "`px-tsproxy-admin.streams.svc`" in PAGE
     assert endpoint["authorization"]["credentials"] == {"name": "token", "key": "token"}
-    [proxy] = pods(objects)["containers"]
-    assert proxy["env"][0]["valueFrom"]["secretKeyRef"] == {"name": "token", "key": "token"}
+    [secret] = [each["secret"] for each in pods(objects)["volumes"] if each["name"] == "tls-admin-token"]
+    assert secret["secretName"] == "token"
 
 
 @needs_tools
@@ -292,7 +292,7 @@ def test_the_job_starts_a_command_that_exists_and_reads_where_the_proxies_write(
         if "persistentVolumeClaim" in each
     }
     if source.startswith("/"):
-        config = load(read_yaml(configuration(tmp_path, objects, certificates)), TOKEN)
+        config = load(read_yaml(configuration(tmp_path, objects, certificates)), ENVIRONMENT)
         assert source == str(config.decisions.directory)
         [volume] = [each for each in pods(objects)["volumes"] if each["name"] == "decisions"]
         assert volume["persistentVolumeClaim"]["claimName"] == claims["decisions"]
@@ -320,7 +320,7 @@ def test_an_example_of_the_page_can_be_installed(tmp_path, example, certificates
     conforms(tmp_path / "rendered.yaml", NEWEST)
     if "extraVolumes" not in example:
         file = configuration(tmp_path, objects, certificates)
-        assert run_command("tsproxy", "check", file, environment=TOKEN).returncode == 0
+        assert run_command("tsproxy", "check", file, environment=ENVIRONMENT).returncode == 0
 
 
 @needs_tools
@@ -475,7 +475,7 @@ def test_unusual_values_arrive_and_fit(tmp_path, values, certificates):
     conforms(tmp_path / "rendered.yaml", NEWEST)
     assert all(len(port["name"]) <= 15 for port in pods(objects)["containers"][0]["ports"])
     variables = {each["name"]: each["value"] for each in values.get("extraEnv", ())}
-    config = load(read_yaml(configuration(tmp_path, objects, certificates)), TOKEN | variables)
+    config = load(read_yaml(configuration(tmp_path, objects, certificates)), ENVIRONMENT | variables)
     if "drain" in values:
         assert (config.drain_delay_ms, config.drain_timeout_ms) == (1_000_000_000, 1_048_576_000)
 

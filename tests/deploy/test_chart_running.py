@@ -60,7 +60,9 @@ async def test_clients_are_served_and_judged_by_broker_ports(kafka_440, topic, t
         await assert_judges(proxy, topic)
 
 
-async def test_probes_need_no_token_and_scrapes_do(kafka_440, tmp_path, certificates):
+async def test_probes_need_no_token_and_scrapes_do_a_new_one_without_a_restart(
+    kafka_440, tmp_path, certificates
+):
     chosen = values(
         kafka_440,
         free_ports(4),
@@ -72,15 +74,18 @@ async def test_probes_need_no_token_and_scrapes_do(kafka_440, tmp_path, certific
     objects = render(tmp_path, chosen)
     file = configuration(tmp_path, objects, certificates)
     [container] = pods(objects)["containers"]
-    async with RunningProxy(config=file, decisions=tmp_path / "log", environment=TOKEN) as proxy:
+    async with RunningProxy(config=file, decisions=tmp_path / "log") as proxy:
         for probe in ("livenessProbe", "readinessProbe"):
             asked = container[probe]["httpGet"]
             assert asked["scheme"] == "HTTPS"
             assert (await ask(proxy.admin_address, asked["path"]))[0] == 200
         assert (await ask(proxy.admin_address, "/metrics"))[0] == 401
-        status, text = await ask(proxy.admin_address, "/metrics", TOKEN["TSPROXY_ADMIN_TOKEN"])
+        status, text = await ask(proxy.admin_address, "/metrics", TOKEN)
         assert status == 200
         assert "tsproxy_upstream_up 1.0" in text
+        (tmp_path / "tls" / "admin-token" / "token").write_text("b" * 32)
+        assert (await ask(proxy.admin_address, "/metrics", "b" * 32))[0] == 200
+        assert (await ask(proxy.admin_address, "/metrics", TOKEN))[0] == 401
 
 
 # -- The image with files of the operator's own ----------------------------------------------------

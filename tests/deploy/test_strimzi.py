@@ -5,7 +5,7 @@ import zipfile
 
 import yaml
 
-from tests.deploy.chart import TOKEN, configuration, pods, render, services
+from tests.deploy.chart import ENVIRONMENT, configuration, pods, render, services
 from tests.deploy.commands import ROOT
 from tests.deploy.go_tools import needs_tools
 from tests.deploy.kubernetes_schemas import NEWEST, conforms, strimzi_jars
@@ -76,7 +76,7 @@ def test_the_chart_takes_the_values_and_strimzi_lets_its_pods_in(tmp_path, certi
     objects = render(tmp_path, VALUES, namespace="kafka")
     conforms(tmp_path / "rendered.yaml", NEWEST)
     file = configuration(tmp_path, objects, certificates)
-    done = run_command("tsproxy", "check", file, environment=TOKEN)
+    done = run_command("tsproxy", "check", file, environment=ENVIRONMENT)
     assert done.returncode == 0, done.stdout + done.stderr
     [listener] = RESOURCES["Kafka"]["spec"]["kafka"]["listeners"]
     [peer] = listener["networkPolicyPeers"]

@@ -170,7 +170,7 @@ listener.settings:
 {{- end }}
 
 {{- $admin := dict "bind" (printf "%s:%v" $values.bindHost $values.admin.port) }}
-{{- if $values.admin.tokenSecret.name }}{{ $_ := set $admin "token" "${TSPROXY_ADMIN_TOKEN}" }}{{ end }}
+{{- if $values.admin.tokenSecret.name }}{{ $_ := set $admin "token_file" (printf "%s/admin-token/%s" $folder $values.admin.tokenSecret.key) }}{{ end }}
 {{- if $values.admin.tlsSecret }}{{ $_ := set $admin "tls" (dict "certificate" (printf "%s/admin/tls.crt" $folder) "key" (printf "%s/admin/tls.key" $folder)) }}{{ end }}
 
 {{- include "tsproxy.apart" (list "listener.settings" $values.listener.settings $listener) }}
