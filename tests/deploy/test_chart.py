@@ -306,6 +306,14 @@ MANIFESTS = [block for block in BLOCKS if "apiVersion:" in block]
 EXAMPLES = [yaml.safe_load(block) for block in BLOCKS if block not in MANIFESTS]
 
 
+def test_a_command_of_a_page_names_the_namespace():
+    pages = [page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md")]
+    used = [line for page in pages for line in re.findall(r"^ *(kubectl .*|helm install .*)$", page, re.M)]
+    used += [line for page in pages for line in re.findall(r"`(kubectl [^`]* [^`]*)`", page)]
+    assert len(used) > 3
+    assert [line for line in used if "--namespace " not in line] == []
+
+
 def example_of(heading):
     """The values of the first example below a heading of the page."""
     section = PAGE.partition(f"# {heading}\n")[2]
@@ -544,6 +552,30 @@ def test_no_value_is_ignored_without_a_word(tmp_path, path, unchanged):
 
 @needs_tools
 @pytest.mark.parametrize(
+    ("mode", "rules", "sentence"),
+    [
+        ("audit", [], "no batch is rejected."),
+        ("off", [{"name": "a", "mode": "audit"}], "no batch is rejected."),
+        ("audit", [{"name": "a"}, {"name": "b", "mode": "enforce"}], "reject batches (b)."),
+        ("enforce", [{"name": "a", "mode": "audit"}], None),
+    ],
+)
+def test_the_notes_say_which_rules_reject(tmp_path, mode, rules, sentence):
+    policy = {"mode": mode, "rules": rules} if rules else {"mode": mode}
+    printed = notes(tmp_path, PLAIN | {"config": {"policy": policy}})
+    said = re.findall(r"config.policy.mode is `(.*?)`, so (.*?\.) Read", printed)
+    assert [(word, text.endswith(sentence)) for word, text in said] == ([(mode, True)] if sentence else [])
+
+
+def notes(tmp_path, values):
+    """The text that Helm prints after an installation."""
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    return HELM.run(*("install", "px", CHART, "--namespace", "streams", "--values", file, "--dry-run=client"))
+
+
+@needs_tools
+@pytest.mark.parametrize(
     ("mode", "sentences"),
     [
         ("ports", ["Clients bootstrap at px-tsproxy.streams.svc.cluster.local:9192", "no batch is rejected"]),
@@ -552,11 +584,7 @@ def test_no_value_is_ignored_without_a_word(tmp_path, path, unchanged):
     ],
 )
 def test_the_notes_say_where_clients_connect_and_what_is_not_safe(tmp_path, mode, sentences):
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump(MODES[mode]))
-    printed = HELM.run(
-        *("install", "px", CHART, "--namespace", "streams", "--values", file, "--dry-run=client")
-    )
+    printed = notes(tmp_path, MODES[mode])
     for each in sentences:
         assert each in printed
     has_token = "tokenSecret" in MODES[mode].get("admin", {})
