@@ -1,15 +1,19 @@
 """The systemd unit: parsed by systemd itself where it is installed, and read as a file everywhere."""
 
+import asyncio
 import json
+import os
 import re
 import shlex
 import shutil
+import signal
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+from tests.attacks.hostile_broker import HostileBroker
 from tests.deploy.commands import DEPLOY, ROOT, assert_is_known, installed
 from tests.in_process import run_command
 from tests.kit.commands import output_of
@@ -77,6 +81,45 @@ def test_the_documents_name_all_that_systemd_still_finds_open(unit_that_would_st
     named = set(re.findall(r"`(\w+)=?`", section))
     assert exposed
     assert exposed <= named
+
+
+def members_of(group: str) -> set[str]:
+    """The system calls of a group of systemd's, or this one."""
+    if not group.startswith("@"):
+        return {group}
+    lines = output_of("systemd-analyze", "syscall-filter", group).splitlines()[1:]
+    names = {line.strip() for line in lines} - {""}
+    return set().union(*(members_of(name) for name in names if not name.startswith("#")))
+
+
+@needs_systemd
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+async def test_the_unit_allows_every_system_call_that_a_proxy_makes(tmp_path: Path):
+    """A call that is denied fails in silence: the kernel's clock could not be asked."""
+    allowed: set[str] = set()
+    for words in SERVICE["SystemCallFilter"]:
+        named = set().union(*map(members_of, words.removeprefix("~").split()))
+        allowed = allowed - named if words.startswith("~") else allowed | named
+    if SERVICE["ProtectClock"] != ["no"]:
+        allowed -= members_of("@clock")
+    calls, file = tmp_path / "calls", tmp_path / "tsproxy.yaml"
+    async with HostileBroker(1, honest=10**9, honesty=1.0) as broker:
+        file.write_text(
+            f"upstream: {{ bootstrap_servers: ['127.0.0.1:{broker.port}'] }}\n"
+            "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }]\n"
+            f"admin: {{ bind: '127.0.0.1:0' }}\ndecisions: {{ directory: {tmp_path / 'decisions'} }}\n"
+        )
+        others = "trace=!" + ",".join(f"?{call}" for call in sorted(allowed))
+        strace = ("strace", "-f", "--seccomp-bpf", "-o", calls, "-e", others, "-e", "signal=none")
+        run = (installed("tsproxy"), "run", "--config", file, "--log-format=json")
+        proxy = await asyncio.create_subprocess_exec(*strace, *run, stderr=asyncio.subprocess.PIPE)
+        assert proxy.stderr
+        while b'"proxy_started"' not in (line := await proxy.stderr.readline()):
+            assert line
+        [pid] = output_of("pgrep", "--parent", proxy.pid).split()
+        os.kill(int(pid), signal.SIGTERM)
+        await proxy.communicate()
+    assert set(re.findall(r"^\d+ +(\w+)\(", calls.read_text(), re.M)) == set()
 
 
 @needs_systemd
