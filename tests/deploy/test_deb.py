@@ -138,7 +138,11 @@ def test_upgrade_and_removal_keep_the_configuration_and_the_decision_log(root, d
     log.parent.mkdir(parents=True)
     log.write_text("a line\n")
 
+    asked = asked_of_systemd(root)
     told = inside_upgrade(root, of_the_next_version(deb, tmp_path))
+    # A start has no end while the cluster does not answer, and dpkg would wait for it.
+    assert asked.read_text().splitlines()[-1] == "--no-block try-restart tsproxy.service"
+    shutil.rmtree(root / "run/systemd/system")
     assert "conffile" in told.lower() or "configuration file" in told.lower()
     assert (root / CONFIGURATION).read_text() == own
     assert ".1+py" in inside(root, "dpkg-query", "--show", "tsproxy")
@@ -154,6 +158,16 @@ def test_upgrade_and_removal_keep_the_configuration_and_the_decision_log(root, d
     assert "the decision log stays in /var/lib/tsproxy" in told
     assert not (root / "etc/tsproxy").exists()
     assert log.read_text() == "a line\n"
+
+
+def asked_of_systemd(root):
+    """The file of all that the package's scripts ask of a systemd from now on."""
+    (root / "run/systemd/system").mkdir(parents=True)
+    program = root / "usr/bin/systemctl"
+    program.unlink()
+    program.write_text('#!/bin/sh\necho "$*" >> /asked\n')
+    program.chmod(0o755)
+    return root / "asked"
 
 
 def inside_upgrade(root, deb):
