@@ -469,6 +469,13 @@ UNUSUAL = {
         "drain": {"delaySeconds": 1_000_000, "timeoutSeconds": 1_048_576},
         "listener": {"brokers": {"firstId": 99_999_999, "count": 2}},
     },
+    "names that look like numbers or truths": {
+        "serviceAccount": {"name": "0x10"},
+        "priorityClassName": "123",
+        "service": {"type": "LoadBalancer", "loadBalancerClass": "on"},
+        "decisions": {"volume": "shared", "claim": "0123"},
+        "reports": {"enabled": True, "image": "r", "storage": {"claim": "83"}, "priorityClassName": "no"},
+    },
     "a small log without a volume": {
         "decisions": {"volume": "none", "size": "1.5Gi", "retentionSize": "1MiB"},
         "workload": "Deployment",
