@@ -72,7 +72,7 @@ def _checks() -> dict[str, dict[str, Column]]:
     is_counters, is_beat = [
         F.col("event") == event.value for event in (EventName.COUNTERS, EventName.HEARTBEAT)
     ]
-    has_object = F.from_json("facts", "MAP<STRING,STRING>").isNotNull()
+    has_no_facts = F.col("facts").isNull() | (F.col("event") != EventName.LIFECYCLE.value)
     is_length = F.coalesce(F.col("interval_ms").between(0, _ABSURD_INTERVAL_MS), F.lit(False))
     return {
         "no_identity": {name: F.col(name).isNotNull() for name in IDENTIFYING}
@@ -83,7 +83,7 @@ def _checks() -> dict[str, dict[str, Column]]:
             "interval_start": ~has_interval() | _is_instant("interval_start"),
             "interval_ms": ~has_interval() | is_length,
         },
-        "bad_type": {"facts": F.col("facts").isNull() | has_object},
+        "bad_type": {"facts": has_no_facts | F.from_json("facts", "MAP<STRING,STRING>").isNotNull()},
         "bad_key": {name: ~is_counters | _is_of_key(name) for name in KEY_FIELDS},
         "bad_count": {name: ~is_counters | _is_count(name) for name in (*SUMS, *OPTIONAL_SUMS)}
         | {name: ~is_counters | _is_histogram(name) for name in _HISTOGRAMS}
