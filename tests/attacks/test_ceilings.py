@@ -13,7 +13,7 @@ from tests.decisions.outcomes import NOON_MS, named, outcome, rejected
 from tests.kit.clocks import HandClock
 from tests.proxy.decision_log.logs import files_in
 from tsproxy.cluster.admin_connection import TopicAnswer
-from tsproxy.cluster.upstream import LAST_HOSTS, UNRESOLVED
+from tsproxy.cluster.upstream import LAST_HOSTS, SILENT, UNRESOLVED
 from tsproxy.decisions.examples import Examples
 from tsproxy.decisions.ledger import Ledger
 from tsproxy.decisions.limits_written import LimitsWritten
@@ -140,6 +140,9 @@ FILLED = {
     "cluster/upstream.py: LAST_HOSTS": lambda most: many(
         lambda: Bounded(replace(LAST_HOSTS, most=most)), lambda b, n: b.put(Address(topic(n), n), address(n))
     )(most),
+    "cluster/upstream.py: SILENT": lambda most: many(
+        lambda: Bounded(replace(SILENT, most=most)), lambda b, n: b.put(Address(topic(n), n), n / 7)
+    ),
     "cluster/upstream.py: UNRESOLVED": lambda most: many(
         lambda: Bounded(replace(UNRESOLVED, most=most)), lambda b, n: b.put(Address(topic(n), n), n / 7)
     )(most),

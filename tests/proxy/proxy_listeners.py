@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from types import MappingProxyType
 
@@ -12,6 +13,7 @@ from tsproxy.cluster.upstream import Upstream
 from tsproxy.config import load
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.settings import ListenerTls, UpstreamTls
+from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.facts import ClusterFacts
 from tsproxy.proxy.connections.listener import ProxyListener
 from tsproxy.tls.contexts import server_context, upstream_context
@@ -49,6 +51,18 @@ async def echoing_broker(tls=None, answer_bytes=100):
     script = ScriptedBroker(otherwise=lambda question: answer(question.correlation_id, answer_bytes), tls=tls)
     async with script as broker:
         yield broker.address
+
+
+@contextlib.contextmanager
+def dropping(host, port=0):
+    """An address whose packets the system drops: the queue of those who wait to be accepted is full."""
+    with contextlib.ExitStack() as ends:
+        server = ends.enter_context(socket.create_server((host, port), backlog=0))
+        for _ in range(4):
+            waiting = ends.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(server.getsockname())
+        yield Address(*server.getsockname())
 
 
 @contextlib.asynccontextmanager

@@ -20,17 +20,20 @@ from tests.proxy.proxy_listeners import (
     before_broker,
     config_of,
     connections,
+    dropping,
     echoing_broker,
     facts_of,
     front_of,
     serving,
 )
 from tests.proxy.running import rejects
-from tests.proxy.world import World, until
+from tests.proxy.world import PATIENCE_S, World, until
 from tsproxy.clock import Clock
+from tsproxy.cluster import upstream as upstream_room
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint
+from tsproxy.proxy.connections import listener as listener_room
 from tsproxy.proxy.limits.descriptors import raise_limit
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.ports import ListenError, Port
@@ -219,6 +222,53 @@ async def test_bootstrapping_goes_to_any_broker_that_is_known_where_each_upstrea
         async with front_of(config_of([dead]), World()) as proxy_listener:
             proxy_listener.apply_facts(facts_of({1: dead, 2: broker}))
             assert await ask(proxy_listener.address) == answer(5)
+
+
+@on_both_loops
+async def test_bootstrap_servers_that_are_silent_are_asked_after_brokers_that_are_not(monkeypatch):
+    """Each took 10 s of each client's time, and clients give up."""
+    monkeypatch.setattr(upstream_room, "NEXT_ADDRESS_S", 0.2)
+    with dropping("127.0.0.2") as first, dropping("127.0.0.3") as second:
+        async with echoing_broker() as broker, front_of(config_of([first, second]), World()) as listener:
+            listener.apply_facts(facts_of({1: broker}))
+            assert await ask(listener.address) == answer(5)
+            with monkeypatch.context() as patient:
+                patient.setattr(upstream_room, "NEXT_ADDRESS_S", 10 * PATIENCE_S)
+                assert [await ask(listener.address) for _ in range(3)] == [answer(5)] * 3
+
+
+@on_both_loops
+async def test_a_client_waits_for_brokers_that_are_all_silent_no_longer_than_clients_do(monkeypatch):
+    """It took 10 s for each broker of the cluster."""
+    monkeypatch.setattr(upstream_room, "NEXT_ADDRESS_S", 0.2)
+    monkeypatch.setattr(upstream_room, "LAST_ADDRESS_S", 0.5)
+    world = World()
+    with dropping("0.0.0.0") as silent:
+        async with front_of(config_of([silent]), world) as listener:
+            listener.apply_facts(facts_of({n: replace(silent, host=f"127.0.1.{n}") for n in range(200)}))
+            assert await ask(listener.address) == b""
+    [line] = world.logged.of("session_closed")
+    assert line["text"].count("no answer within 0.2 s") == 3
+
+
+@on_both_loops
+async def test_no_broker_is_connected_for_a_client_that_has_left_without_a_byte(monkeypatch):
+    """Its connection stayed for minutes. Bytes of a client that has left may be records with acks=0."""
+    monkeypatch.setattr(listener_room, "LOOK_S", 0.05)
+    monkeypatch.setattr(upstream_room, "CONNECT_S", 10 * PATIENCE_S)
+    with dropping("127.0.0.2") as silent:
+        async with front_of(config_of([silent]), World()) as listener:
+            left = []
+            for sent in (request(5), b""):
+                _, writer = await asyncio.open_connection(HOST, listener.address.port)
+                writer.write(sent)
+                await writer.drain()
+                writer.close()
+                await until(lambda: listener.relays)
+                left.append({*listener.relays})
+            await until(lambda: listener.relays == left[0])
+            await asyncio.sleep(0.2)
+            assert listener.relays == left[0]
 
 
 @on_both_loops

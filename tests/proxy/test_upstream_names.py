@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import struct
-from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -13,7 +12,7 @@ from aiokafka.errors import KafkaError
 
 from tests.kit.broker import ScriptedBroker
 from tests.proxy.loops import on_both_loops
-from tests.proxy.proxy_listeners import tls_of, to_brokers
+from tests.proxy.proxy_listeners import dropping, tls_of, to_brokers
 from tsproxy.cluster import upstream as upstream_room
 from tsproxy.cluster.admin_connection import connected, open_connection
 from tsproxy.cluster.kafka_producer import connected_producer
@@ -22,6 +21,11 @@ from tsproxy.config.settings import Upstream as UpstreamSettings
 from tsproxy.model.addresses import Address
 
 PATIENCE_S = 3.0
+
+
+def never_answering(host, port):
+    """As a process that is stopped: the system accepts for it."""
+    return socket.create_server((host, port), backlog=100)
 
 
 class Names:
@@ -110,9 +114,9 @@ async def test_each_address_of_a_name_is_tried(broker, upstream, monkeypatch):
 
 @on_both_loops
 @pytest.mark.parametrize("is_tls", [False, True], ids=["plain", "tls"])
-@pytest.mark.parametrize("backlog", [0, 100], ids=["dropped", "accepted and never answered"])
+@pytest.mark.parametrize("silent", [dropping, never_answering])
 async def test_an_address_of_a_name_that_is_silent_does_not_hide_the_next_one(
-    monkeypatch, certificates, backlog, is_tls
+    monkeypatch, certificates, silent, is_tls
 ):
     """It used up the time, for clients and for each of the proxy's own connections, each time."""
 
@@ -129,13 +133,8 @@ async def test_an_address_of_a_name_that_is_silent_does_not_hide_the_next_one(
     monkeypatch.setattr(upstream_room, "CONNECT_S", PATIENCE_S)
     ours, theirs = to_brokers(certificates), tls_of(certificates.issue("broker"))()
     tls = ours if is_tls else None
-    with ExitStack() as ends:
-        async with ScriptedBroker(otherwise=versions, tls=theirs if is_tls else None) as server:
-            silent = ends.enter_context(socket.create_server(("127.0.0.2", server.port), backlog=backlog))
-            for _ in range(0 if backlog else 4):  # a full queue: the system drops what comes next
-                waiting = ends.enter_context(socket.socket())
-                waiting.setblocking(False)
-                waiting.connect_ex(silent.getsockname())
+    async with ScriptedBroker(otherwise=versions, tls=theirs if is_tls else None) as server:
+        with silent("127.0.0.2", server.port):
             broker = Address("localhost", server.port)
             assert await Upstream(tls).connect([broker], asyncio.Protocol()) == broker
             async with connected(broker, tls() if tls else None, None) as own:

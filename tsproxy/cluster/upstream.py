@@ -21,6 +21,12 @@ from tsproxy.tls.contexts import HANDSHAKE_S, CurrentTls, handshake_text
 
 CONNECT_S: Final = 10.0
 """How long one address may take, including name lookup and TLS handshake."""
+NEXT_ADDRESS_S: Final = 3.0
+"""The same while other addresses are left, without the name lookup."""
+LAST_ADDRESS_S: Final = 30.0
+"""After this time no further address is tried: clients have given up."""
+SILENT_S: Final = 60.0
+"""How long an address that was silent is tried after all others."""
 NAME_S: Final = 8.0
 """How long a look-up of a broker's name may take, within CONNECT_S."""
 LAST_NAME_S: Final = 2.0
@@ -45,6 +51,14 @@ UNRESOLVED: Final = Ceiling(
     entry_bytes=A_PLACE + 100,
 )
 
+SILENT: Final = Ceiling(
+    "the addresses that were silent lately",
+    most=1_000,
+    most_bytes=1 << 20,
+    when_full="the oldest is tried in its turn again",
+    entry_bytes=A_PLACE + 100,
+)
+
 REMEMBERED_S: Final = 120.0
 """How long a name that was not resolved is warned of, if nobody asks for it again."""
 
@@ -64,13 +78,15 @@ class Upstream:
     """Connects to brokers; `tls` is None for plain connections. `on_connected` is called with each address
     that was reached, before a byte of its client is judged."""
 
-    __slots__ = ("_last_hosts", "_on_connected", "_tls", "_unresolved")
+    __slots__ = ("_last_hosts", "_on_connected", "_silent", "_tls", "_unresolved")
 
     def __init__(
         self, tls: CurrentTls | None, on_connected: Callable[[Address], None] = lambda _: None
     ) -> None:
         self._last_hosts = Bounded[Address, str](LAST_HOSTS)
         self._on_connected = on_connected
+        self._silent = Bounded[Address, float](SILENT)
+        """When an address was silent last."""
         self._tls = tls
         self._unresolved = Bounded[Address, float](UNRESOLVED)
         """The names that no name server answered for, and when."""
@@ -101,27 +117,40 @@ class Upstream:
         disown: Callable[[], None] = lambda: None,
     ) -> Address:
         """Connect `protocol` to the first address that answers, and return it. Raises UpstreamError if none
-        does.
+        does. Addresses that were silent lately come last.
 
         `disown` is called if an attempt fails. The time may be over in the turn of the loop in which the
         connection is made, after `connection_made`. uvloop never calls `connection_lost` then.
         """
-        reasons = []
-        for address in addresses:
+        reasons, ends_s = [], _now_s() + LAST_ADDRESS_S
+        remaining = sorted(addresses, key=self._was_silent)
+        while remaining and _now_s() < ends_s:
+            address = remaining.pop(0)
+            within_s = NEXT_ADDRESS_S if remaining else CONNECT_S
             try:
                 async with asyncio.timeout(CONNECT_S):
-                    await self._connect_by_name(address, lambda: protocol)
+                    await self._connect_by_name(address, lambda: protocol, within_s)
             except BaseException as error:
                 disown()
                 if not isinstance(error, CONNECT_ERRORS):
                     raise
-                reasons.append(f"{address}: {connect_text(error, over_tls=self._tls is not None)}")
+                if isinstance(error, TimeoutError):
+                    self._silent.put(address, _now_s())
+                text = connect_text(error, over_tls=self._tls is not None, within_s=within_s)
+                reasons.append(f"{address}: {text}")
             else:
+                self._silent.pop(address)
                 self._on_connected(address)
                 return address
         raise UpstreamError("; ".join(reasons) or "no broker is known")
 
-    async def _connect_by_name(self, address: Address, factory: Callable[[], asyncio.BaseProtocol]) -> None:
+    def _was_silent(self, address: Address) -> bool:
+        silent_s = self._silent.get(address)
+        return silent_s is not None and _now_s() < silent_s + SILENT_S
+
+    async def _connect_by_name(
+        self, address: Address, factory: Callable[[], asyncio.BaseProtocol], within_s: float
+    ) -> None:
         last_host = self._last_hosts.get(address)
         try:
             hosts = await hosts_of(address, LAST_NAME_S if last_host is not None else NAME_S)
@@ -134,15 +163,19 @@ class Upstream:
                 raise
             if not is_known:
                 BROKER_NAME_NOT_RESOLVED(broker=str(address), tried=last_host)
-            await self._connect([last_host], address, factory)
+            await self._connect([last_host], address, factory, within_s)
         else:
             self._unresolved.pop(address)
-            transport = await self._connect(hosts, address, factory)
+            transport = await self._connect(hosts, address, factory, within_s)
             if (peer := transport.get_extra_info("peername")) is not None:  # None: it has ended already
                 self._last_hosts.put(address, peer[0])
 
     async def _connect(
-        self, hosts: Sequence[str], address: Address, factory: Callable[[], asyncio.BaseProtocol]
+        self,
+        hosts: Sequence[str],
+        address: Address,
+        factory: Callable[[], asyncio.BaseProtocol],
+        within_s: float,
     ) -> asyncio.Transport:
         """Connect to one of `hosts`, whose certificate must have the name in `address`."""
         loop, options = asyncio.get_running_loop(), To()
@@ -155,18 +188,22 @@ class Upstream:
             transport: asyncio.Transport = (await loop.create_connection(factory, **to, **options))[0]
             return transport
 
-        return await with_any(hosts, address.port, handshake)
+        async with asyncio.timeout(within_s):
+            return await with_any(hosts, address.port, handshake, within_s)
 
 
 async def with_any(
-    hosts: Sequence[str], port: int, attempt: Callable[[To, float | None], Awaitable[Connection]]
+    hosts: Sequence[str],
+    port: int,
+    attempt: Callable[[To, float | None], Awaitable[Connection]],
+    within_s: float | None = None,
 ) -> Connection:
     """The connection to the first of a name's IP addresses that answers. While others are left, an address
     may be silent for a part of the time, since a process that is stopped still accepts connections.
 
     `attempt` gets `create_connection`'s options for one address, and that part (None: all the time).
     """
-    remaining, share_s = list(hosts), CONNECT_S / len(hosts)
+    remaining, share_s = list(hosts), (within_s or CONNECT_S) / len(hosts)
     while len(remaining) > 1:
         # Only this is a race: `attempt` is for one connection at a time.
         attempts = [partial(_reached, host, port) for host in remaining]
@@ -213,14 +250,14 @@ def _now_s() -> float:
     return asyncio.get_running_loop().time()
 
 
-def connect_text(error: Exception, *, over_tls: bool) -> str:
+def connect_text(error: Exception, *, over_tls: bool, within_s: float | None = None) -> str:
     """A short text that says why a connection could not be made."""
     # A plain listener reads the handshake as a request of absurd size, and closes.
     was_cut_off = isinstance(error, ConnectionResetError | BrokenPipeError)
     if isinstance(error, ssl.SSLError) or (over_tls and was_cut_off):
         return handshake_text(error)
     if isinstance(error, TimeoutError):
-        return f"no answer within {CONNECT_S:g} s"
+        return f"no answer within {within_s or CONNECT_S:g} s"
     if isinstance(error, UnicodeError):
         return "not a host name"
     if isinstance(error, OSError) and error.errno is not None and error.errno in errno.errorcode:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
+from typing import Any, Final
 
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import AddressesInConfigs, BrokerHosts, Config, Listener
@@ -45,6 +46,9 @@ from tsproxy.proxy.metrics.results import BOOTSTRAP, NO_BROKER, Result
 from tsproxy.proxy.ports import Accepted, ListenError, Port
 from tsproxy.proxy.wait import cancelled
 from tsproxy.tls.contexts import CurrentTls
+
+LOOK_S: Final = 1.0
+"""How often to see whether a client still waits for its broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +309,9 @@ class ProxyListener:
         relay.broker_name = target.broker
         clock, timings = self._context.clock, self._context.metrics.timings
         began_us = clock.monotonic_us()
+        connecting = asyncio.current_task()
+        assert connecting is not None, "each accepted connection has a task"
+        look = asyncio.get_running_loop().call_later(LOOK_S, self._look_after, relay, connecting)
         try:
             reached = await self._upstream.connect(target.addresses, relay.broker, relay.broker.disown)
         except UpstreamError as error:
@@ -316,6 +323,15 @@ class ProxyListener:
             timings.connected(target.broker, clock.monotonic_us() - began_us)
             relay.broker_address = str(reached)
             relay.upstream_connected()
+        finally:
+            look.cancel()
+
+    def _look_after(self, relay: Relay, connecting: asyncio.Task[Any]) -> None:
+        """Stop connecting if the client has left without a byte. Nothing is read from it meanwhile."""
+        if relay.client_has_left():
+            connecting.cancel()
+        elif not connecting.done():
+            asyncio.get_running_loop().call_later(LOOK_S, self._look_after, relay, connecting)
 
     async def _handshake(self, connection: socket.socket, peer: Peer, relay: Relay) -> Handshake | None:
         """None if the client's address has too many connections. A connection counts for it before TLS: else

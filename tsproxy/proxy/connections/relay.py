@@ -213,6 +213,12 @@ class Relay:
             self._driver.open_fast_path(to_client=False)
             self.client.gate.release(Hold.CONNECTING)
 
+    def client_has_left(self) -> bool:
+        """True if the client has left while its broker is being connected, and has sent nothing."""
+        if self._is_connecting and not self._is_closing and not self.held_bytes and self.client.is_at_end:
+            self.client_lost()
+        return self._is_connecting and self._is_closing
+
     def client_unavailable(self) -> None:
         """The client cannot be served: for example, it has disconnected, or its TLS handshake has failed."""
         self._is_connecting = False
