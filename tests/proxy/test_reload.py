@@ -156,17 +156,17 @@ async def test_an_error_of_our_own_changes_nothing_is_logged_and_does_not_end_th
     watching, changed = watched(file)
     right = getattr(*part)
 
-    def fails_once(*_):
-        monkeypatch.setattr(*part, right)
+    def fails(*_):
         raise error
 
-    monkeypatch.setattr(*part, fails_once)
+    monkeypatch.setattr(*part, fails)
     monkeypatch.setattr(reloader, "POLL_INTERVAL_S", 0.01)
     with structlog.testing.capture_logs() as log:
         running = asyncio.create_task(watching.run())
         put(file, SMALLEST + "policy: { mode: off }\n")
         await until(lambda: "config_reload_crashed" in [line["event"] for line in log])
         assert changed == []
+        monkeypatch.setattr(*part, right)
         watching.reload_now()
         await until(lambda: changed == ["policy.mode"])
     await cancelled(running)
