@@ -111,7 +111,7 @@ def loses_answers_of_a_client_that_sends_no_more(plain, self):
     return False
 
 
-@_mistake(Lifetime, "ended_by", "never_ends")
+@_mistake(Lifetime, "ended_by", "never_ends", "lingers")
 def waits_for_ever_for_an_end_that_is_over(plain, self, **facts):
     return None
 

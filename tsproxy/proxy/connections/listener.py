@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from tsproxy.cluster.upstream import Upstream, UpstreamError
 from tsproxy.config.settings import AddressesInConfigs, BrokerHosts, Config, Listener
@@ -311,7 +311,18 @@ class ProxyListener:
         began_us = clock.monotonic_us()
         connecting = asyncio.current_task()
         assert connecting is not None, "each accepted connection has a task"
-        look = asyncio.get_running_loop().call_later(LOOK_S, self._look_after, relay, connecting)
+        loop = asyncio.get_running_loop()
+        look: asyncio.TimerHandle
+
+        def look_again() -> None:
+            """Stop connecting if the client has left without a byte. Nothing is read from it meanwhile."""
+            nonlocal look
+            if relay.client_has_left():
+                connecting.cancel()
+            else:
+                look = loop.call_later(LOOK_S, look_again)
+
+        look = loop.call_later(LOOK_S, look_again)
         try:
             reached = await self._upstream.connect(target.addresses, relay.broker, relay.broker.disown)
         except UpstreamError as error:
@@ -325,13 +336,6 @@ class ProxyListener:
             relay.upstream_connected()
         finally:
             look.cancel()
-
-    def _look_after(self, relay: Relay, connecting: asyncio.Task[Any]) -> None:
-        """Stop connecting if the client has left without a byte. Nothing is read from it meanwhile."""
-        if relay.client_has_left():
-            connecting.cancel()
-        elif not connecting.done():
-            asyncio.get_running_loop().call_later(LOOK_S, self._look_after, relay, connecting)
 
     async def _handshake(self, connection: socket.socket, peer: Peer, relay: Relay) -> Handshake | None:
         """None if the client's address has too many connections. A connection counts for it before TLS: else
