@@ -6,14 +6,13 @@ wrong, what it holds, what is allowed, and what to do.
 
 import argparse
 import errno
-import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from tsproxy import __version__
 from tsproxy.commands import check, doctor, explain, run, scan
-from tsproxy.commands.exits import FAILED, INTERRUPTED, MISTAKEN
+from tsproxy.commands.exits import FAILED, INTERRUPTED, MISTAKEN, drop_output
 from tsproxy.commands.options import add_command, meant
 from tsproxy.commands.removed import REMOVED
 from tsproxy.config import ConfigError
@@ -57,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         if error.errno != errno.EPIPE:  # the reader of our output has closed the pipe
             print(f"tsproxy: cannot write: {error.strerror}", file=sys.stderr)
         return FAILED
