@@ -94,6 +94,14 @@ def test_transactions(outcome, committed, expected):
 BOOKED = {
     "accepted, and nobody stored them": ([counters("c", "accepted", 3), stop(1)], {"invented"}),
     "stored without a line": ([counters("c", "accepted", 1), stop(1)], {"unnamed"}),
+    "answered with an error that is not final": (
+        [
+            counters("c", "accepted", 1),
+            counters("c", "broker_rejected", 1, seq=1) | {"is_final": False},
+            stop(2),
+        ],
+        set(),
+    ),
     "of a topic that has no name yet": (
         [counters("c", "accepted", 1), counters("c", "accepted", 1, seq=1) | {"topic": "id:AAAA"}, stop(2)],
         set(),

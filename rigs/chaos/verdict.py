@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 FORBIDDEN = ":forbidden"
 UNNAMED_TOPIC = "id:"
 ENDS_BY_ITSELF = ("accepted", "unconfirmed")
+AGAIN = "to be sent again"
 
 
 @dataclass
@@ -88,10 +89,10 @@ def _judge_decisions(told, log, lines, topic, verdict, *, counts_are_exact):
     `id:` and the id. No other topic is written to."""
     booked = Counter()
     for line in lines:
-        if line["event"] != "counters" or not line["is_final"]:
-            continue
-        if line["topic"] == topic or line["topic"].startswith(UNNAMED_TOPIC):
-            booked[line["client_id"], line["verdict"]] += line["records"]
+        if line["event"] == "counters" and (
+            line["topic"] == topic or line["topic"].startswith(UNNAMED_TOPIC)
+        ):
+            booked[line["client_id"], line["verdict"] if line["is_final"] else AGAIN] += line["records"]
     has_gap = names_a_gap(lines)
     for each in told:
         stored = sum(len(log.by_value[value]) for value in each.sent if value in log.by_value)
@@ -99,8 +100,10 @@ def _judge_decisions(told, log, lines, topic, verdict, *, counts_are_exact):
         if counts_are_exact and each.acks == "all":
             verdict.add("invented", max(0, accepted - stored), f"{each.client}: {accepted} > {stored}")
         if not has_gap:
-            missing = max(0, stored - accepted - unconfirmed)
-            verdict.add("unnamed", missing, f"{each.client}: {stored} > {accepted} + {unconfirmed}")
+            # A leader that resigns may have stored what it answers with NOT_LEADER_OR_FOLLOWER.
+            again = booked[each.client, AGAIN]
+            missing = max(0, stored - accepted - unconfirmed - again)
+            verdict.add("unnamed", missing, f"{each.client}: {stored} > {accepted} + {unconfirmed} + {again}")
 
 
 def names_a_gap(lines):
