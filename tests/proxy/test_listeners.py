@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import resource
 import socket
 import time
 from dataclasses import replace
@@ -34,6 +35,7 @@ from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.addresses import Address
 from tsproxy.model.view import Endpoint
 from tsproxy.proxy.connections import listener as listener_room
+from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.descriptors import raise_limit
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.ports import ListenError, Port
@@ -256,6 +258,13 @@ async def test_no_broker_is_connected_for_a_client_that_has_left_without_a_byte(
     """Its connection stayed for minutes. Bytes of a client that has left may be records with acks=0."""
     monkeypatch.setattr(listener_room, "LOOK_S", 0.05)
     monkeypatch.setattr(upstream_room, "CONNECT_S", 10 * PATIENCE_S)
+    has_left, looks = Relay.client_has_left, []
+
+    def seen(relay):
+        looks.append(relay)
+        return has_left(relay)
+
+    monkeypatch.setattr(Relay, "client_has_left", seen)
     with dropping("127.0.0.2") as silent:
         async with front_of(config_of([silent]), World()) as listener:
             left = []
@@ -267,8 +276,40 @@ async def test_no_broker_is_connected_for_a_client_that_has_left_without_a_byte(
                 await until(lambda: listener.relays)
                 left.append({*listener.relays})
             await until(lambda: listener.relays == left[0])
-            await asyncio.sleep(0.2)
+            looks.clear()
+            await until(lambda: len(looks) > 1)
             assert listener.relays == left[0]
+
+
+@on_both_loops
+async def test_a_client_whose_connecting_is_given_up_at_once_is_closed():
+    """uvloop did not say that the connection is lost, and the relay stayed for ever."""
+    with dropping("127.0.0.2") as silent:
+        async with front_of(config_of([silent]), World()) as listener, await connect(listener.address):
+            await until(lambda: any(relay.client.transport for relay in listener.relays))
+            listener.stop_accepting()
+            await listener.stop_connecting()
+            for relay in [*listener.relays]:
+                relay.abort()
+            await until(lambda: not listener.relays)
+
+
+@on_both_loops
+async def test_a_client_stays_while_no_descriptor_is_free():
+    """Who looks whether it has left must not need one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with dropping("127.0.0.2") as silent:
+        async with front_of(config_of([silent]), World()) as listener:
+            _, writer = await asyncio.open_connection(HOST, listener.address.port)
+            await until(lambda: listener.relays)
+            [relay] = listener.relays
+            await until(lambda: relay.client.transport)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+            try:
+                assert not relay.client_has_left()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            writer.close()
 
 
 @on_both_loops

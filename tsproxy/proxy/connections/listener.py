@@ -8,7 +8,8 @@ looked up for each connection, since brokers can move.
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -309,22 +310,9 @@ class ProxyListener:
         relay.broker_name = target.broker
         clock, timings = self._context.clock, self._context.metrics.timings
         began_us = clock.monotonic_us()
-        connecting = asyncio.current_task()
-        assert connecting is not None, "each accepted connection has a task"
-        loop = asyncio.get_running_loop()
-        look: asyncio.TimerHandle
-
-        def look_again() -> None:
-            """Stop connecting if the client has left without a byte. Nothing is read from it meanwhile."""
-            nonlocal look
-            if relay.client_has_left():
-                connecting.cancel()
-            else:
-                look = loop.call_later(LOOK_S, look_again)
-
-        look = loop.call_later(LOOK_S, look_again)
         try:
-            reached = await self._upstream.connect(target.addresses, relay.broker, relay.broker.disown)
+            with _cancelled_if_left(relay):
+                reached = await self._upstream.connect(target.addresses, relay.broker, relay.broker.disown)
         except UpstreamError as error:
             relay.upstream_unavailable(str(error))
         except BaseException:  # cancelled, or an error in our code
@@ -334,8 +322,6 @@ class ProxyListener:
             timings.connected(target.broker, clock.monotonic_us() - began_us)
             relay.broker_address = str(reached)
             relay.upstream_connected()
-        finally:
-            look.cancel()
 
     async def _handshake(self, connection: socket.socket, peer: Peer, relay: Relay) -> Handshake | None:
         """None if the client's address has too many connections. A connection counts for it before TLS: else
@@ -372,6 +358,27 @@ class ProxyListener:
 
     def _warn(self, event: LogEvent, peer: Peer, facts: Mapping[str, str]) -> None:
         self._context.notes.write(peer.client_address, event, {**_who(peer), **facts})
+
+
+@contextmanager
+def _cancelled_if_left(relay: Relay) -> Iterator[None]:
+    """Cancel this task if the client leaves without a byte. Nothing is read from it meanwhile."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None, "each accepted connection has a task"
+    look: asyncio.TimerHandle
+
+    def look_again() -> None:
+        nonlocal look
+        if relay.client_has_left():
+            task.cancel()
+        else:
+            look = loop.call_later(LOOK_S, look_again)
+
+    look = loop.call_later(LOOK_S, look_again)
+    try:
+        yield
+    finally:
+        look.cancel()
 
 
 def _who(peer: Peer) -> dict[str, str | int]:

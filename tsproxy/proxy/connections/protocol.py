@@ -122,15 +122,19 @@ class RelayProtocol(Pipe, asyncio.BufferedProtocol):
     def is_at_end(self) -> bool:
         """True if the next read would find the end: it is seen even while nothing is read. Never over TLS,
         whose transport may hold bytes that came before the end."""
-        if self.transport is None or self.transport.get_extra_info("sslcontext") is not None:
+        transport = self.transport
+        if transport is None or transport.is_closing() or transport.get_extra_info("sslcontext") is not None:
             return False
+        # The same descriptor: a copy could fail where none is free, and says nothing about the client then.
+        same = socket.socket(fileno=transport.get_extra_info("socket").fileno())
         try:
-            with socket.fromfd(self.transport.get_extra_info("socket").fileno(), -1, -1) as same:
-                return not same.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            return not same.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
         except BlockingIOError:
             return False
-        except OSError:  # a reset, or the descriptor is closed
+        except OSError:  # a reset
             return True
+        finally:
+            same.detach()
 
     def disown(self) -> None:
         """Forget a connection that was made and is not used, because connecting was given up.

@@ -222,6 +222,7 @@ class Relay:
     def client_unavailable(self) -> None:
         """The client cannot be served: for example, it has disconnected, or its TLS handshake has failed."""
         self._is_connecting = False
+        self.client.disown()  # uvloop may not tell that it is lost
         self._driver.enter(Stage.CLOSING)
         self._end_if_over()
 
