@@ -24,8 +24,7 @@ def salt_of(decisions: Decisions) -> bytes:
     if decisions.salt is not None:
         return decisions.salt.reveal().encode()
     path = decisions.directory / FILE
-    if path.exists() and _is_damaged(path.read_bytes()):
-        _put_aside(path)
+    _put_aside_if_damaged(path)
     if not path.exists():
         _make(path)
     # Nobody needs a draft any more: those that are still there are of processes that were killed.
@@ -39,7 +38,7 @@ def _is_damaged(salt: bytes) -> bool:
     return len(salt) < _SALT_BYTES or bytes(8) in salt
 
 
-def _put_aside(path: Path) -> None:
+def _put_aside_if_damaged(path: Path) -> None:
     """Rename a damaged salt. If several processes find it at the same time, the others find the new one."""
     with suppress(FileNotFoundError), path.open("rb") as file:
         with suppress(OSError):  # a file system without locks
