@@ -93,7 +93,7 @@ def members_of(group: str) -> set[str]:
 
 
 @needs_systemd
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace: apt-get install strace")
 async def test_the_unit_allows_every_system_call_that_a_proxy_makes(tmp_path: Path):
     """A call that is denied fails in silence: the kernel's clock could not be asked."""
     allowed: set[str] = set()

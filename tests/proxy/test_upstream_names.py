@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 from tests.kit.broker import ScriptedBroker
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import dropping, tls_of, to_brokers
+from tests.proxy.world import until
 from tsproxy.cluster import upstream as upstream_room
 from tsproxy.cluster.admin_connection import connected, open_connection
 from tsproxy.cluster.kafka_producer import connected_producer
@@ -148,13 +149,15 @@ async def test_an_address_of_a_name_that_is_silent_does_not_hide_the_next_one(
 async def test_a_login_may_take_longer_than_a_silence(monkeypatch):
     class SlowTokens(AbstractTokenProvider):
         async def token(self):
-            await asyncio.sleep(0.6 * PATIENCE_S)
+            await until(lambda: loop.time() > silence_over_s)
             return "token"
 
     async def several(_, port, **__):
         return [(0, 0, 0, "", (host, port)) for host in ("127.0.0.1", "127.0.0.2")]  # nobody is at the second
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", several)
+    loop = asyncio.get_running_loop()
+    silence_over_s = loop.time() + PATIENCE_S / 2  # two addresses share the time
+    monkeypatch.setattr(loop, "getaddrinfo", several)
     monkeypatch.setattr(upstream_room, "CONNECT_S", PATIENCE_S)
     answers = {
         18: lambda question: question.answer(struct.pack(">hi6h", 0, 2, 17, 0, 1, 36, 0, 0)),
