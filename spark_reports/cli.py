@@ -1,21 +1,20 @@
 """The command `spark_reports`: it reads the arguments, runs one command and returns the exit code.
 
-Exit codes: 0 done · 1 failed · 2 wrong usage (also an input that does not exist) · 3 a gate tripped, or lines
-are unusable.
+The exit codes are those of `model.exits`. 2 is also the code of an input that does not exist, and 3 of lines
+that are unusable.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Final
 
 from spark_reports.commands import daily, doctor, gate, report, trend, what_if
-from spark_reports.exits import FAILED, USAGE, FailedError, UsageError
+from spark_reports.errors import FailedError, UsageError
 from tsproxy import __version__
+from tsproxy.model.exits import FAILED, INTERRUPTED, MISTAKEN, flush_output
 from tsproxy.model.words import listed, unknown_argument, unknown_command
 
 GROUPS: Final = {
@@ -62,27 +61,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except UsageError as error:
-        return _complain(str(error), USAGE)
+        return _complain(str(error), MISTAKEN)
     except BrokenPipeError:
-        _forget_output()
+        flush_output()
         return FAILED
     except OSError as error:
-        _forget_output()
+        flush_output()
         return _complain(f"{error.filename}: {error.strerror}" if error.filename else str(error), FAILED)
     except FailedError as error:
         return _complain(str(error), FAILED)
     except KeyboardInterrupt:
-        return _complain("interrupted", FAILED)
-
-
-def _forget_output() -> None:
-    """Redirect standard output to /dev/null if nothing can be written to it: Python would report that again
-    at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return INTERRUPTED
 
 
 def _complain(text: str, code: int) -> int:

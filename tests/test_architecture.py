@@ -50,7 +50,7 @@ def test_there_are_rows():
     assert len(ROWS) > 50
 
 
-NOT_DRAWN = {"arguments", "exits", "__main__"}
+NOT_DRAWN = {"arguments", "errors", "__main__"}
 """A file of its own each in spark_reports, whose name says enough."""
 
 

@@ -97,3 +97,13 @@ def test_an_interrupt_ends_a_command_without_a_traceback(command):
             running.send_signal(signal.SIGINT)
             assert running.communicate(timeout=60) == ("", "")
     assert running.returncode == 130
+
+
+def test_an_interrupt_ends_a_command_of_the_reports_likewise(tmp_path):
+    os.mkfifo(tmp_path / "report.json")
+    words = [sys.executable, "-m", "spark_reports", "gate", str(tmp_path), "--fail-on", "rejected_rate>1%"]
+    running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    with (tmp_path / "report.json").open("w"):  # from now on it waits for the content
+        running.send_signal(signal.SIGINT)
+        assert running.communicate(timeout=60) == ("", "")
+    assert running.returncode == 130

@@ -12,10 +12,10 @@ from typing import Final
 
 from tsproxy import __version__
 from tsproxy.commands import check, doctor, explain, run, scan
-from tsproxy.commands.exits import FAILED, INTERRUPTED, MISTAKEN, drop_output
 from tsproxy.commands.options import add_command, meant
 from tsproxy.commands.removed import REMOVED
 from tsproxy.config import ConfigError
+from tsproxy.model.exits import FAILED, INTERRUPTED, MISTAKEN, flush_output
 from tsproxy.model.words import listed, unknown_argument, unknown_command
 
 GROUPS: Final = {
@@ -37,7 +37,7 @@ _UNWRITABLE: Final = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit code (`commands.exits`)."""
+    """Run the command; returns its exit code (`model.exits`)."""
     words = sys.argv[1:] if arguments is None else arguments
     root = parser()
     if (text := unknown_command(words, COMMANDS, REMOVED)) is not None:
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno not in _UNWRITABLE:
             raise
-        drop_output()
+        flush_output()
         if error.errno != errno.EPIPE:  # the reader of our output has closed the pipe
             print(f"tsproxy: cannot write: {error.strerror}", file=sys.stderr)
         return FAILED

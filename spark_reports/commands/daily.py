@@ -10,7 +10,7 @@ from spark_reports import arguments
 from spark_reports.commands import daily_run, day_by_day, publishing
 from spark_reports.commands.publishing import Publication
 from spark_reports.commands.spark_run import spark_at_work
-from spark_reports.exits import NothingToReportError, UsageError
+from spark_reports.errors import NothingToReportError, UsageError
 from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import period_text
 from spark_reports.report.headline import bad_and_good, held

@@ -9,12 +9,13 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from spark_reports.commands.publishing import Publication
-from spark_reports.exits import GATE_TRIPPED, OK, LinesWouldVanishError
+from spark_reports.errors import LinesWouldVanishError
 from spark_reports.log.period import days_between
 from spark_reports.report import files, gates, kept_days
 from spark_reports.report.history import DayFacts
 from spark_reports.report.shape import DAYS_BEFORE, Report
 from tsproxy.decisions.text import bounded
+from tsproxy.model.exits import OK, TRIPPED
 from tsproxy.model.words import many
 
 if TYPE_CHECKING:
@@ -81,19 +82,19 @@ def _require_same_log(kept: Mapping[str, DayFacts], sums: "Sums", folder: str) -
 
 
 def ended(report: Report, fail_on: Iterable[gates.Gate], day: str = "") -> int:
-    """As `status`. GATE_TRIPPED, and one more line, also if lines that may hold totals are unusable: nobody
+    """As `status`. TRIPPED, and one more line, also if lines that may hold totals are unusable: nobody
     has to ask for that gate, since the numbers are only a lower bound."""
     code = status(report, fail_on, day)
     if not (unusable := report["log"]["lines_unusable"]):
         return code
     text = f"{many(unusable, 'line')} that may hold totals cannot be read: the numbers are a lower bound"
     sys.stderr.write(f"spark_reports: {day and f'{day}: '}{text}\n")
-    return GATE_TRIPPED
+    return TRIPPED
 
 
 def status(report: Report, fail_on: Iterable[gates.Gate], day: str = "") -> int:
-    """GATE_TRIPPED, and a line on standard error for each gate that trips. `day` is part of the line."""
+    """TRIPPED, and a line on standard error for each gate that trips. `day` is part of the line."""
     tripped = [text for gate in fail_on if (text := gate.tripped_by(report)) is not None]
     for text in tripped:
         sys.stderr.write(f"spark_reports: quality gate: {day and f'{day}: '}{text}\n")
-    return GATE_TRIPPED if tripped else OK
+    return TRIPPED if tripped else OK

@@ -32,10 +32,11 @@ from typing import TYPE_CHECKING, Final
 from spark_reports.commands import daily_run, publishing
 from spark_reports.commands.publishing import Publication
 from spark_reports.commands.spark_run import spark_at_work
-from spark_reports.exits import FAILED, GATE_TRIPPED, OK, LinesWouldVanishError, NothingToReportError
+from spark_reports.errors import LinesWouldVanishError, NothingToReportError
 from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import days_between
 from spark_reports.report import files, links, teams, words
+from tsproxy.model.exits import FAILED, OK, TRIPPED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +55,7 @@ _UNMADE: Final = "unmade.json"
 _FACTS: Final = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
 _REPORT: Final = re.compile(rf"report\.(md|csv|{'|'.join(publishing.FORMATS)})|{links.PAGES.pattern}")
 """The files of a report, also of earlier releases."""
-_WORST_FIRST: Final = (FAILED, GATE_TRIPPED)
+_WORST_FIRST: Final = (FAILED, TRIPPED)
 
 
 def complete(options: argparse.Namespace) -> None:
@@ -150,7 +151,7 @@ class Days:
         """Make the report of a day, and write its files. Its gates and its unusable lines count if it
         `is_checked`.
 
-        Return OK, GATE_TRIPPED, FAILED if no line of the day can be used or if the rollup holds it of another
+        Return OK, TRIPPED, FAILED if no line of the day can be used or if the rollup holds it of another
         log, or None if there is no line.
         """
         source = replace(self.log, inputs=[self.table.name], first=day, last=day, is_table=True)

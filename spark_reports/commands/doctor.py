@@ -11,11 +11,12 @@ from typing import Any, Final
 from spark_reports import arguments
 from spark_reports.commands import shippers
 from spark_reports.commands.spark_run import spark_at_work
-from spark_reports.exits import GATE_TRIPPED, OK, NothingToReportError
+from spark_reports.errors import NothingToReportError
 from spark_reports.log.completeness import Evidence, LogQuality, State, quality
 from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import period_text
 from spark_reports.report import missing, words
+from tsproxy.model.exits import OK, TRIPPED
 
 _EXAMPLE: Final = """example:
   spark_reports doctor --input /var/lib/tsproxy/decisions --date 2026-11-20
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     judged = quality(evidence, first, last, now_ms)
     sys.stdout.write(json.dumps(judged, indent=1) + "\n" if options.json else _text(judged, evidence))
     is_sound = judged["state"] != State.INCOMPLETE and not judged["quarantined_lines"]
-    return OK if is_sound else GATE_TRIPPED
+    return OK if is_sound else TRIPPED
 
 
 def _text(log: LogQuality, evidence: Evidence) -> str:

@@ -11,7 +11,7 @@ from typing import Final
 from spark_reports import arguments
 from spark_reports.commands import daily_run
 from spark_reports.commands.spark_run import spark_at_work
-from spark_reports.exits import FailedError, UsageError
+from spark_reports.errors import FailedError, UsageError
 from spark_reports.report.files import local, read_if_there, report_of
 from spark_reports.report.shape import Report
 from spark_reports.spark.session import is_submitted

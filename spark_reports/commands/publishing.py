@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
 
 from spark_reports import arguments
-from spark_reports.exits import UsageError
+from spark_reports.errors import UsageError
 from spark_reports.log.period import days_between
 from spark_reports.render import html, index, prom, sheet
 from spark_reports.render import teams as team_files

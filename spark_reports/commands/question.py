@@ -7,7 +7,7 @@ from datetime import date
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from spark_reports.exits import UsageError
+from spark_reports.errors import UsageError
 from spark_reports.log.completeness import State
 from spark_reports.log.period import days_between
 from spark_reports.report import owners

@@ -12,7 +12,7 @@ from typing import Final
 from spark_reports import arguments
 from spark_reports.commands import daily_run, publishing
 from spark_reports.commands.publishing import Publication
-from spark_reports.exits import UsageError
+from spark_reports.errors import UsageError
 from spark_reports.report import kept_days
 from spark_reports.report.files import local
 from spark_reports.report.shape import DAYS_BEFORE

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports import arguments
-from spark_reports.exits import SparkUnavailableError, UsageError
+from spark_reports.errors import SparkUnavailableError, UsageError
 from spark_reports.log.inputs import of_day
 from spark_reports.log.period import days_between
 from spark_reports.report.files import local, require_writable

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import question
-from spark_reports.exits import OK, NothingToReportError
+from spark_reports.errors import NothingToReportError
 from spark_reports.report import kept_days, trend, words
 from spark_reports.report.shape import DAYS_BEFORE
+from tsproxy.model.exits import OK
 
 _EXAMPLE: Final = """example:
   spark_reports trend --rollup s3a://lake/rollup --date 2026-11-20 --days 30

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from spark_reports import arguments
 from spark_reports.commands import question
-from spark_reports.exits import OK, NothingToReportError
+from spark_reports.errors import NothingToReportError
 from spark_reports.log.period import period_text
 from spark_reports.report import kept_days, what_if, words
 from spark_reports.report.groups import TOTALS
 from spark_reports.report.what_if import Between, Beyond
+from tsproxy.model.exits import OK
 
 if TYPE_CHECKING:
     from spark_reports.report.table_source import TableSource

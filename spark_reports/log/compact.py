@@ -19,7 +19,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.exits import LinesWouldVanishError
+from spark_reports.errors import LinesWouldVanishError
 from spark_reports.log import frames, read, second_read, sequence
 from spark_reports.log.period import days_between
 from spark_reports.log.read import Source

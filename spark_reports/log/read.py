@@ -33,7 +33,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.exits import FailedError, NothingToReportError, UsageError
+from spark_reports.errors import FailedError, NothingToReportError, UsageError
 from spark_reports.log import damaged_files, inputs, set_aside
 from spark_reports.log.grouping import Grouping, How, Measure
 from spark_reports.log.period import days_between, period_text

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from spark_reports.exits import FailedError
+from spark_reports.errors import FailedError
 from spark_reports.log import folders
 from spark_reports.report.shape import SHAPE_VERSION, Report
 

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import quote
 
-from spark_reports.exits import FailedError, UsageError
+from spark_reports.errors import FailedError, UsageError
 from spark_reports.report import files, kept_days
 from spark_reports.report.groups import CLIENT, ROLLUP, TYPES
 from spark_reports.report.history import DayFacts

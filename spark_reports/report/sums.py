@@ -17,7 +17,7 @@ from pyarrow import json as arrow_json
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # the name that all of Spark's documentation uses
 
-from spark_reports.exits import NothingToReportError, UsageError
+from spark_reports.errors import NothingToReportError, UsageError
 from spark_reports.log import frames, log_reader, read
 from spark_reports.log.completeness import Evidence, by_problem, nothing_usable
 from spark_reports.log.grouping import Rows

@@ -21,7 +21,7 @@ from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Final
 
-from spark_reports.exits import SparkUnavailableError
+from spark_reports.errors import SparkUnavailableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 import zstandard
 
-from spark_reports.exits import LinesWouldVanishError
+from spark_reports.errors import LinesWouldVanishError
 from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
 from spark_reports.log.schema import COLUMNS

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tsproxy.commands.exits import MISTAKEN, OK
 from tsproxy.config import Config, ConfigError, load, read_yaml
+from tsproxy.model.exits import MISTAKEN, OK
 
 HELP: Final = "check a configuration file"
 EXAMPLES: Final = """\

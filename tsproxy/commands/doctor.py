@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from tsproxy.commands.exits import FAILED, MISTAKEN, OK
 from tsproxy.commands.options import add_proxy, proxy_document, put_no_listener
 from tsproxy.config import Config, ConfigError, load
+from tsproxy.model.exits import FAILED, MISTAKEN, OK
 
 if TYPE_CHECKING:
     from tsproxy.doctor.findings import Finding

@@ -8,9 +8,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
-from tsproxy.commands.exits import OK
 from tsproxy.commands.options import argument, config_of
 from tsproxy.config.values import instant_ms, kafka_bound, topic_name
+from tsproxy.model.exits import OK
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.policy import HOUR_MS, TimeLimit
 from tsproxy.model.verdict import TopicLimits

@@ -8,10 +8,10 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from tsproxy.commands.exits import FAILED, MISTAKEN, OK, drop_output
 from tsproxy.commands.options import add_proxy, proxy_document
 from tsproxy.config import load
 from tsproxy.config.source import Source
+from tsproxy.model.exits import FAILED, MISTAKEN, OK, flush_output
 
 HELP: Final = "run the proxy"
 EXAMPLES: Final = """\
@@ -82,10 +82,7 @@ def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
             run(LoopName(options.loop), main)
         finally:
             log.finish()
-            try:
-                print(end="", flush=True)
-            except OSError:  # a log that nobody reads any more is no failure of the proxy
-                drop_output()
+            flush_output()  # a log that nobody reads any more is no failure of the proxy
     except StartError as error:
         print(f"tsproxy: {error}", file=sys.stderr)
         return FAILED

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
-from tsproxy.commands.exits import FAILED, OK, TRIPPED
 from tsproxy.commands.options import add_cluster, add_output, argument, config_of
 from tsproxy.config.settings import Sasl
 from tsproxy.config.values import duration_ms
+from tsproxy.model.exits import FAILED, OK, TRIPPED
 from tsproxy.model.words import many
 
 HELP: Final = "find timestamps from the future in a cluster"

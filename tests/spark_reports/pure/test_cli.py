@@ -9,7 +9,7 @@ import pytest
 import tsproxy
 from spark_reports.cli import main
 from spark_reports.commands import publishing, spark_run
-from spark_reports.exits import SparkUnavailableError
+from spark_reports.errors import SparkUnavailableError
 from spark_reports.report.kept_days import NO_ROLLUP
 from tests.spark_reports.pure import test_stored
 

@@ -6,7 +6,7 @@ import pytest
 
 from spark_reports.arguments import scan
 from spark_reports.commands.publishing import Publication
-from spark_reports.exits import UsageError
+from spark_reports.errors import UsageError
 from spark_reports.report import headline
 from spark_reports.report.held_topics import held
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS

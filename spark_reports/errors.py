@@ -1,15 +1,7 @@
-"""Exit codes, the same for every command, and the errors that end one without a result.
+"""The errors that end a command without a result.
 
 The text of each error is one sentence for the user; `cli` prints it without a traceback.
 """
-
-from typing import Final
-
-OK: Final = 0
-FAILED: Final = 1
-USAGE: Final = 2
-GATE_TRIPPED: Final = 3
-"""A gate tripped, or the evidence is incomplete: for `doctor`, and for `daily` over unusable lines."""
 
 
 class UsageError(Exception):

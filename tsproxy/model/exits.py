@@ -1,0 +1,25 @@
+"""The exit codes of both commands, and the end of output that cannot be written."""
+
+import os
+import sys
+from contextlib import suppress
+from typing import Final
+
+OK: Final = 0
+FAILED: Final = 1
+MISTAKEN: Final = 2
+"""Wrong usage or configuration."""
+TRIPPED: Final = 3
+"""A quality gate (`--fail-on`) failed, or the evidence of a report is incomplete."""
+INTERRUPTED: Final = 130
+"""Ctrl-C ended a command, as shells say it."""
+
+
+def flush_output() -> None:
+    """Write what standard output still holds, and nothing more if that fails: Python would report it again
+    at its exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
