@@ -49,6 +49,8 @@ from tsproxy.session.effects import Count, SendToBroker, SendToClient, SessionCo
 from tsproxy.session.fresh_limits import ASKED, FRESH_MS, FreshLimits
 from tsproxy.session.topic_names import NAME_WAIT_MS
 
+REPAIRS = view_by("r", on_violation=OnViolation.REPAIR).policy
+MANY = 10_001
 OLD_MS = NOW_MS - 2 * DAY_MS
 TOO_OLD, GOOD = batch([OLD_MS]), batch([NOW_MS])
 WAITED_FOR = Expected(Count, {"counter": SessionCounter.TOPIC_LIMITS_WAITS})
@@ -178,7 +180,7 @@ def test_only_fresh_limits_repair_a_batch(is_read):
 
 def test_a_batch_that_a_thread_judges_waits_as_well():
     """Limits that were read while the thread judged hold, too."""
-    frame = produce({"t": {0: batch([OLD_MS] * 10_001)}})
+    frame = produce({"t": {0: batch([OLD_MS] * MANY)}})
     assert (
         Conversation(knowing(), fresh_limits=read(NOW_MS, "t"))
         >> client(frame)
@@ -191,6 +193,30 @@ def test_a_batch_that_a_thread_judges_waits_as_well():
         << to_broker(frame)
         << resumed
     )
+
+
+@pytest.mark.parametrize("policy", [NO_POLICY, REPAIRS], ids=["rejected", "repaired"])
+def test_limits_that_were_fresh_when_the_judging_began_hold_however_long_it_takes(policy):
+    """Otherwise a thread would judge the request three times, and at last by no limits."""
+    conversation = (
+        Conversation(knowing(policy=policy))
+        >> client(produce({"t": {0: batch([NOW_MS * 1_000] * MANY)}}))
+        << judged_beside
+        << paused
+        >> later(FRESH_MS)
+        >> thread_judges
+        << topic_wanted("t")
+        << WAITED_FOR
+        >> limits_are_read("t")
+        << judged_beside
+        >> later(FRESH_MS)
+        >> thread_judges
+    )
+    if policy is REPAIRS:
+        conversation << to_broker(produce({"t": {0: batch([NOW_MS] * MANY)}}))
+    else:
+        conversation << Expected(SendToClient) << booked("rejected", limits_unknown=False)
+    assert conversation << resumed
 
 
 def repeats(session, now_ms):

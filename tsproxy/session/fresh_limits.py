@@ -2,7 +2,9 @@
 
 A broker checks a topic's own limits anyway. So no batch is rejected or repaired by them unless brokers were
 asked for them within the last `FRESH_MS`. If they are older, the request waits for an answer, as the first
-one to a topic does. Without an answer, its broker judges the batch. Limits of the file are never old.
+one to a topic does. Without an answer, its broker judges the batch. Limits of the file are never old. Limits
+that were fresh when the judging of a request began hold for it if nothing has changed them since: otherwise
+a request that takes long would be judged again and again.
 
 One question serves all requests that wait, and a topic is asked about once in `FRESH_MS` at most, unless its
 limits were changed in front of our eyes. Fresh is what was asked for after the change, so the time of the
@@ -39,9 +41,12 @@ class FreshLimits:
     def of(self, topic: str) -> Freshness | None:
         return self._asked.get(topic)
 
-    def is_fresh(self, topic: str, now_ms: int) -> bool:
+    def is_fresh(self, topic: str, now_ms: int, since_ms: int | None = None) -> bool:
+        """True if the limits are fresh, or were at some time since `since_ms`."""
         known = self._asked.get(topic)
-        return known is not None and known.asked_ms <= now_ms < known.until_ms
+        if known is None or known.asked_ms > now_ms:
+            return False
+        return (now_ms if since_ms is None else min(since_ms, now_ms)) < known.until_ms
 
     def may_be_asked(self, topic: str, now_ms: int) -> bool:
         known = self._asked.get(topic)

@@ -92,11 +92,12 @@ class ProduceFlow:
 
     def _take_held(self, request: Request | None, now_ms: int) -> None:
         if request is not None:
-            old = None if request.old_topics is None else self._old_among(request.old_topics, now_ms)
+            old = None if request.old_topics is None else self._old_among(request.old_topics, now_ms, now_ms)
             self._take(replace(request, now_ms=now_ms, old_topics=old))
 
-    def _old_among(self, topics: frozenset[str], now_ms: int) -> frozenset[str]:
-        return frozenset(topic for topic in topics if not self._state.fresh_limits.is_fresh(topic, now_ms))
+    def _old_among(self, topics: frozenset[str], now_ms: int, since_ms: int) -> frozenset[str]:
+        is_fresh = self._state.fresh_limits.is_fresh
+        return frozenset(topic for topic in topics if not is_fresh(topic, now_ms, since_ms))
 
     def _take(self, request: Request) -> None:
         state, header = self._state, request.header
@@ -166,7 +167,7 @@ class ProduceFlow:
         if not (topics and view.reads_limits):
             self._apply(judgement, now_ms)
             return
-        old = self._old_among(topics, now_ms)
+        old = self._old_among(topics, now_ms, request.now_ms)
         if not old and Unchanged(judgement.view, view).has_limits_of(topics):
             self._apply(judgement, now_ms)
             return
