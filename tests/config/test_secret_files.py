@@ -9,7 +9,7 @@ from tsproxy.config.keys import file_of
 from tsproxy.config.tree import KEYS
 from tsproxy.config.values import SecretError
 from tsproxy.config.written import as_yaml
-from tsproxy.proxy.admin.access import knows
+from tsproxy.proxy.admin.access import Reading
 
 UPSTREAM, REST = SMALLEST.split(" }\n", 1)
 SASL = f"{UPSTREAM}, admin: {{ sasl: {{ %s }} }} }}\n{REST}"
@@ -90,13 +90,13 @@ def test_a_secret_stands_in_one_place(tmp_path, name):
     assert problem.endswith(f"{name}: give {name} or {file_of(name)}, not both")
 
 
-def test_without_the_file_of_its_token_the_admin_port_is_closed(tmp_path):
+async def test_without_the_file_of_its_token_the_admin_port_is_closed(tmp_path):
     file = tmp_path / "secret"
     file.write_text("right")
     token = config_of(SMALLEST + f"admin: {{ token_file: '{file}' }}\n").admin.token
-    headers = [("authorization", "Bearer right")]
-    assert knows(token, headers)
+    headers, reading = [("authorization", "Bearer right")], Reading()
+    assert await reading.knows(token, headers)
     file.write_text("other")
-    assert not knows(token, headers)
+    assert not await reading.knows(token, headers)
     file.unlink()
-    assert not knows(token, headers)
+    assert not await reading.knows(token, headers)

@@ -1,9 +1,11 @@
 """The admin port with a token and with TLS: who reads which page."""
 
+import asyncio
 import base64
 import contextlib
 import shutil
 import socket
+import threading
 from http import HTTPStatus
 
 import pytest
@@ -81,6 +83,38 @@ async def test_other_readers_are_asked_for_it_and_learn_nothing(guarded, authori
         status, head, body = await ask(guarded, path, *header)
         assert (status, body) == (401, "Unauthorized\n")
         assert 'WWW-Authenticate: Basic realm="tsproxy"' in head
+
+
+class Standing(Secret):
+    """A token in a file whose disk stands still until `goes_on`."""
+
+    goes_on = threading.Event()
+    reads = 0
+
+    def reveal(self):
+        self.reads += 1
+        self.goes_on.wait()
+        return super().reveal()
+
+
+async def test_strangers_hold_one_thread_while_the_disk_of_the_token_stands_still(serve):
+    """No request waits for longer than a probe does, and each counts as one without the token."""
+    token = Standing(TOKEN)
+    address = serve(PAGES, AdminSettings(token=token))
+    header = bearing(f"Bearer {TOKEN}")
+    try:
+        for _ in range(3):
+            answers = await asyncio.gather(*(ask(address, "/config", *header) for _ in range(8)))
+            assert {status for status, *_ in answers} == {401}
+            assert (await ask(address, "/livez", *header))[::2] == (200, "OK\n")
+        assert token.reads == 1
+    finally:
+        token.goes_on.set()
+
+    async def is_read():
+        return (await ask(address, "/config", *header))[0] == 200
+
+    await until(is_read)
 
 
 async def test_without_a_token_everybody_reads_and_any_credentials_are_passed_over(serve):

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+import threading
 import time
 from collections import Counter
 from dataclasses import replace
@@ -15,10 +16,20 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.kit.client import connect
+from tests.kit.tasks import beside
 from tests.proxy.running import EITHER, HOST, events, page, put
 from tests.proxy.test_reload import HOUR_MS, hang_up
 from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, request
+from tsproxy.cluster.admin_connection import connected
+from tsproxy.cluster.kafka_producer import connected_producer
+from tsproxy.cluster.tokens import token_provider
+from tsproxy.config.settings import ClientCredentials, Password, Sasl, SaslMechanism, ServerTls, Upstream
+from tsproxy.config.tree import KEYS
+from tsproxy.config.values import SecretFile
+from tsproxy.model.addresses import Address
+from tsproxy.proxy.admin.access import Reading
+from tsproxy.proxy.reload.certificates import Copy, Credentials, Sources
 from tsproxy.testing.proxy import RunningProxy
 
 ALLOWED = {
@@ -32,17 +43,19 @@ ALLOWED = {
     "the kernel's own files": re.compile(r'\w+\((AT_FDCWD[^,]*, )?(\d+<|")/(proc|sys)/.*'),
 }
 """Why a call may be made: what it looks like."""
+TOKEN = "planted-token"
 AFTER = "message.timestamp.after.max.ms: 1m"
 CALL = re.compile(r"^(?:\S+ )?(?P<call>\w+\(.*)$")
 
 
-def text_of(kafka, files, more=""):
+def text_of(kafka, files, token, more=""):
     return f"""
 upstream: {{ bootstrap_servers: ["{kafka.bootstrap_servers}"], admin: {{ refresh: 1s }} }}
 listeners:
   - {{ name: plain, bind: "{HOST}:0" }}
   - {{ name: tls, bind: "{HOST}:0", tls: {{ certificate: "{files.certificate}", key: "{files.key}" }} }}
 decisions: {{ interval: 1s, topic: {{ name: decisions-of-calls }} }}
+admin: {{ token_file: "{token}" }}
 dead_letters: {{ topic: letters-of-calls, unproven: copy }}
 policy:
   rules:
@@ -55,7 +68,8 @@ policy:
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 async def test_the_loop_makes_no_call_that_may_wait(kafka_440, topic, certificates, tmp_path):
     file, calls, files = tmp_path / "tsproxy.yaml", tmp_path / "calls", certificates.issue("localhost")
-    file.write_text(text_of(kafka_440, files))
+    token = put(tmp_path / "token", TOKEN)
+    file.write_text(text_of(kafka_440, files, token))
     for name in (topic, f"{topic}-repaired", "decisions-of-calls", "letters-of-calls"):
         await kafka_440.create_topic(name)
     async with RunningProxy(config=file) as proxy:
@@ -65,7 +79,7 @@ async def test_the_loop_makes_no_call_that_may_wait(kafka_440, topic, certificat
         await until(lambda: calls.exists() and calls.stat().st_size > 0)
         try:
             await used(proxy, topic)
-            put(file, text_of(kafka_440, files, "log: { level: debug }\n"))
+            put(file, text_of(kafka_440, files, token, "log: { level: debug }\n"))
             hang_up(proxy)
             await until(lambda: "config_reloaded" in events(proxy))
             os.utime(files.certificate)
@@ -99,7 +113,7 @@ async def used(proxy, topic):
     ) as consumer:
         await consumer.getone()
     for path in ("/metrics", "/readyz?verbose", "/livez", "/config", "/brokers", "/"):
-        await page(proxy.admin_address, path)
+        assert (await page(proxy.admin_address, path, TOKEN))[0] == 200
 
 
 @pytest.mark.broker
@@ -111,7 +125,7 @@ async def test_a_file_of_the_configuration_that_stands_still_keeps_only_the_relo
     file, files = tmp_path / "tsproxy.yaml", certificates.issue("localhost")
     pipe = tmp_path / "cert.pem"
     shutil.copy(files.certificate, pipe)
-    text = text_of(kafka_440, replace(files, certificate=pipe))
+    text = text_of(kafka_440, replace(files, certificate=pipe), put(tmp_path / "token", TOKEN))
     file.write_text(text)
     async with RunningProxy(config=file, arguments=arguments) as proxy:
         pipe.unlink()
@@ -138,3 +152,79 @@ async def asked(proxy, number):
     async with await connect(proxy.bootstrap_servers) as client:
         answer = await client.frame(request(API_VERSIONS, correlation_id=number))
     assert int.from_bytes(answer[:4], "big") == number
+
+
+NOBODY = Address(HOST, 1)
+
+
+def login(secret):
+    return Sasl(SaslMechanism.PLAIN, Password("tsproxy", secret))
+
+
+async def own_connection(secret, _):
+    async with connected(NOBODY, None, login(secret)):
+        pass
+
+
+async def own_producer(secret, _):
+    upstream = Upstream((NOBODY,), sasl=login(secret))
+    async with connected_producer(upstream, None, "tsproxy"):
+        pass
+
+
+async def token_of_an_issuer(secret, _):
+    await token_provider(ClientCredentials(f"http://{NOBODY}", "tsproxy", secret)).token()
+
+
+async def certificate_that_changed(secret, files):
+    tls = ServerTls(certificate=files.certificate, key=files.key, key_password=secret)
+    sources = Sources("admin.tls", tls)
+    contents = {file: file.read_bytes() for file in sources.files.values()}
+    credentials = Credentials(sources, Copy((), contents, None))
+    while not await credentials.use_changed():
+        pass
+
+
+async def request_of_a_reader(secret, _):
+    await Reading().knows(secret, [("authorization", "Bearer x")])
+
+
+USES = {
+    own_connection: "password",
+    own_producer: "password",
+    token_of_an_issuer: "client_secret",
+    certificate_that_changed: "key_password",
+    request_of_a_reader: "token",
+}
+AT_THE_START = {"salt"}
+
+
+def test_each_secret_of_a_file_is_used_below():
+    secrets = {key.path.rpartition(".")[2] for key in KEYS if key.kind.is_secret}
+    assert {name for name in secrets if not name.endswith("_file")} == {*USES.values()} | AT_THE_START
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
+async def test_a_secret_s_file_that_stands_still_keeps_only_its_user_waiting(tmp_path, certificates, use):
+    """The loop turns while the file is read, else only `rescue` writes to the pipe."""
+    pipe, is_rescued = tmp_path / "secret", []
+    os.mkfifo(pipe)
+
+    def written():
+        with contextlib.suppress(OSError):  # nobody reads it yet
+            descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+            os.write(descriptor, b"x")
+            os.close(descriptor)
+            return True
+
+    rescue = threading.Timer(5, lambda: is_rescued.append(written()))
+    rescue.start()
+
+    async def used():
+        with contextlib.suppress(Exception):  # nobody is there
+            await use(SecretFile(str(pipe)), certificates.issue("localhost"))
+
+    async with beside(used()):
+        await until(lambda: written() or is_rescued)
+    rescue.cancel()
+    assert not is_rescued

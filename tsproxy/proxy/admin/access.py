@@ -5,6 +5,7 @@ authentication (RFC 7617) with any user name, as a browser does after a person h
 takes the same time for all wrong tokens of the same length.
 """
 
+import asyncio
 import base64
 import hmac
 from typing import Final
@@ -15,21 +16,45 @@ from tsproxy.proxy.admin.hosts import Headers
 WITHOUT_TOKEN: Final = frozenset({"/livez", "/readyz"})
 """The pages of probes. A reader without the token gets only their status, since their texts name brokers."""
 
+READ_S: Final = 1.0
+"""How long requests wait for the token's file."""
+
 _AUTHORIZATION: Final = "authorization"
 
 
-def knows(token: Secret, headers: Headers) -> bool:
-    """True if a request with these headers contains the token. A request with two Authorization headers
-    counts as one without the token, and so does each request while the token's file cannot be read."""
-    shown = [value for name, value in headers if name == _AUTHORIZATION]
-    if len(shown) != 1:
-        return False
-    scheme, _, credentials = shown[0].partition(" ")
-    candidate = _READERS.get(scheme.lower(), _nothing)(credentials.strip())
-    try:
-        return candidate is not None and hmac.compare_digest(candidate, token.reveal().encode())
-    except SecretError:
-        return False
+class Reading:
+    """Reads the token beside the event loop, since the disk of its file may stand still. Requests that come
+    meanwhile share the read: however many a stranger sends, one thread waits."""
+
+    def __init__(self) -> None:
+        self._reads: dict[Secret, tuple[asyncio.Future[str], float]] = {}
+        """Token -> its read, and the end of the wait for it on the loop's clock."""
+
+    async def knows(self, token: Secret, headers: Headers) -> bool:
+        """True if a request with these headers contains the token. A request with two Authorization headers
+        counts as one without the token, and so does each request while the token's file cannot be read."""
+        shown = [value for name, value in headers if name == _AUTHORIZATION]
+        if len(shown) != 1:
+            return False
+        scheme, _, credentials = shown[0].partition(" ")
+        candidate = _READERS.get(scheme.lower(), _nothing)(credentials.strip())
+        if candidate is None:
+            return False
+        try:
+            return hmac.compare_digest(candidate, (await self._revealed(token)).encode())
+        except (SecretError, TimeoutError):
+            return False
+
+    async def _revealed(self, token: Secret) -> str:
+        """Raises SecretError, or TimeoutError if the read has taken READ_S, whoever began it."""
+        loop = asyncio.get_running_loop()
+        if token not in self._reads:
+            read = loop.run_in_executor(None, token.reveal)
+            self._reads[token] = read, loop.time() + READ_S
+            read.add_done_callback(lambda _: self._reads.pop(token))
+        read, ends = self._reads[token]
+        async with asyncio.timeout_at(ends):
+            return await asyncio.shield(read)
 
 
 def _bearer(credentials: str) -> bytes | None:

@@ -16,7 +16,7 @@ from typing import Final
 
 from tsproxy.config.settings import AdminSettings
 from tsproxy.model.addresses import Address, counted_as
-from tsproxy.proxy.admin.access import WITHOUT_TOKEN, knows
+from tsproxy.proxy.admin.access import WITHOUT_TOKEN, Reading
 from tsproxy.proxy.admin.hosts import misdirected, read_headers
 from tsproxy.proxy.admin.places import Place, Places
 from tsproxy.proxy.ports import Port, each_address
@@ -77,6 +77,7 @@ class AdminHttp:
         self._pages = pages
         self._ports: list[Port] = []
         self._places = Places()
+        self._reading = Reading()
         self._settings = settings
         self._tls = tls
 
@@ -158,7 +159,7 @@ class AdminHttp:
         if text is not None:
             return is_head, Answer(HTTPStatus.MISDIRECTED_REQUEST, f"{text}\n".encode())
         path, _, query = target.decode("latin-1").partition("?")
-        may_read = settings.token is None or knows(settings.token, headers)
+        may_read = settings.token is None or await self._reading.knows(settings.token, headers)
         if not may_read and path not in WITHOUT_TOKEN:
             return is_head, UNAUTHORIZED
         page = (may_read and self._pages.get(f"{path}?{query}")) or self._pages.get(path)
