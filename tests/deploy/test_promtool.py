@@ -66,7 +66,7 @@ FAST = name("tsproxy_request_seconds_bucket", api="Produce", le="0.001")
 ON_TIME = name("tsproxy_event_loop_lag_seconds_bucket", le="0.001")
 FAST_AT_3 = name("tsproxy_broker_produce_seconds_bucket", broker="3", le="0.1")
 
-AUDIT = name("tsproxy_enforcement_ended_timestamp_seconds", mode="audit")
+AUDIT = name("tsproxy_enforcement_ended_timestamp_seconds", mode="audit", enforced="nothing")
 OTHER_FILE = name("tsproxy_config_info", sha256="0a")
 HEALTHY = {
     name("up"): steady(1),

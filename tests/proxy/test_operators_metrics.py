@@ -83,13 +83,13 @@ async def test_a_proxy_tells_its_process_its_loop_and_how_its_last_reload_ended(
         assert last[taken] > first[taken]
         assert last['tsproxy_policy_mode{mode="audit"}'] == 1
         assert 'tsproxy_policy_mode{mode="enforce"}' not in last
-        assert last[f'{ENDED}{{mode="audit"}}'] == pytest.approx(last[taken], abs=1)
+        assert last[f'{ENDED}{{enforced="nothing",mode="audit"}}'] == pytest.approx(last[taken], abs=1)
         assert hashes(last) != hashes(first)
-        await until_page(proxy, "/readyz?verbose", 200, "set policy.mode from enforce to audit")
+        await until_page(proxy, "/readyz?verbose", 200, "; policy.mode is audit")
 
         file_for(kafka_440, tmp_path, more=enforce)
         await until_page(proxy, "/metrics", 200, *hashes(first))
-        assert "from enforce" not in (await page(proxy.admin_address, "/readyz?verbose"))[1]
+        assert "policy.mode is" not in (await page(proxy.admin_address, "/readyz?verbose"))[1]
         assert last["tsproxy_event_loop_lag_seconds_count"] > 0
         assert last["process_cpu_seconds_total"] >= first["process_cpu_seconds_total"]
 

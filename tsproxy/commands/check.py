@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tsproxy.config import Config, ConfigError, load, read_yaml
+from tsproxy.config.enforced import mode_text
 from tsproxy.model.exits import MISTAKEN, OK
 
 HELP: Final = "check a configuration file"
@@ -73,4 +74,4 @@ def _checked(file: Path) -> Config:
 def _summary(config: Config) -> str:
     listeners = ", ".join(f"{listener.name} at {listener.bind}" for listener in config.listeners)
     upstream = ", ".join(str(address) for address in config.upstream.bootstrap_servers)
-    return f"mode {config.policy.mode}, listeners: {listeners}, upstream: {upstream}"
+    return f"{mode_text(config.policy)}, listeners: {listeners}, upstream: {upstream}"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tsproxy.config.enforced import mode_text
 from tsproxy.config.notices import notices
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
@@ -20,7 +21,7 @@ def all_notices(config: Config, now_ms: int) -> list[Problem]:
 
 def examine(config: Config, now_ms: int) -> Iterator[Finding]:
     policy = config.policy
-    yield CONFIGURATION.ok(f"can be read: mode {policy.mode}, limits from {policy.limits_from}")
+    yield CONFIGURATION.ok(f"can be read: {mode_text(policy)}, limits from {policy.limits_from}")
     for notice in (*stored_sessions(config), *all_notices(config, now_ms)):
         yield CONFIGURATION.warning(str(notice))
 

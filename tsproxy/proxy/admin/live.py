@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from tsproxy import __version__
+from tsproxy.config.enforced import mode_text
 from tsproxy.config.settings import Config
 from tsproxy.decisions.old_requests import use_text
 from tsproxy.decisions.text import instant
@@ -63,7 +64,7 @@ def _head(config: Config, report: Report, bad: Sequence[Sender]) -> Markup:
     kind, sentence = _state(report, warnings, bad)
     facts = [
         f"tsproxy {__version__}",
-        f"mode {config.policy.mode.value}",
+        mode_text(config.policy),
         f"upstream {', '.join(str(address) for address in config.upstream.bootstrap_servers)}",
         f"cluster {report.cluster_id or 'not known yet'}",
         f"{config.workers} workers" if config.workers > 1 else "",

@@ -6,6 +6,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from tsproxy.config.enforced import NOTHING
 from tsproxy.decisions.text import instant
 from tsproxy.proxy.admin.report import Report
 from tsproxy.proxy.metrics.results import Failure, Result, failures
@@ -41,8 +42,9 @@ def _of_metrics(report: Report) -> Iterator[str]:
     if any(value for _, value in rows(families, "tsproxy_enforcement_suspended")):
         yield "nothing is enforced: this proxy's clock is too far from the brokers' (clock.max_offset)"
     for labels, ended_s in rows(families, "tsproxy_enforcement_ended_timestamp_seconds"):
-        since = instant(int(ended_s * 1000))
-        yield f"nothing is enforced: a reload at {since} set policy.mode from enforce to {labels['mode']}"
+        enforced, since = labels["enforced"], instant(int(ended_s * 1000))
+        left = "nothing is enforced" if enforced == NOTHING else f"less is enforced (only {enforced})"
+        yield f"{left} since a reload at {since}; policy.mode is {labels['mode']}"
     if any(value == 0 for _, value in rows(families, "tsproxy_config_last_reload_successful")):
         yield "the configuration file was rejected: an older one is in force (config_not_reloaded)"
     if any(value for _, value in rows(families, "tsproxy_tls_sessions_stored")):

@@ -296,8 +296,8 @@ POLICY_MODE: Final = gauge_row(
 )
 ENFORCEMENT_ENDED: Final = gauge_row(
     "tsproxy_enforcement_ended_timestamp_seconds",
-    "When a reload replaced the mode `enforce`, in seconds since 1970",
-    ("mode",),
+    "When a reload ended what was enforced, or a part of it, in seconds since 1970",
+    ("mode", "enforced"),
     joined=Joined.HIGHEST,
 )
 CERTIFICATES_LAST_RELOAD_SUCCESSFUL: Final = gauge_row(

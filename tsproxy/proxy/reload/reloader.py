@@ -15,6 +15,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
+from tsproxy.config.enforced import enforced, extent
 from tsproxy.config.keys import Key, SectionKeys
 from tsproxy.config.problems import ConfigError
 from tsproxy.config.reloaded import Reloaded, reloaded
@@ -28,7 +29,6 @@ from tsproxy.log_events.catalogue import (
     CONFIG_RELOADED,
 )
 from tsproxy.model.custom_rule import ENDS_PROCESS
-from tsproxy.model.policy import Mode
 from tsproxy.proxy.metrics.catalogue import (
     CONFIG_INFO,
     CONFIG_LAST_RELOAD_SUCCESS,
@@ -63,9 +63,10 @@ class Reloader(Collector):
         self._adopt = adopt
         self._ended = dict.fromkeys(Result, 0)
         self._enforced_until_s: float | None = None
-        """When a reload replaced the mode `enforce`; None if none did, or another one has put it back."""
+        """When a reload left less enforced (`extent`); None if none did, or another one has put it back."""
         self._manager = manager
         self._requested = asyncio.Event()
+        self._most_enforced = extent(running.policy)  # since the start
         self._running = running
         self._sha256 = sha256_of(running)
         self._seen = source.tried
@@ -125,10 +126,11 @@ class Reloader(Collector):
         return Result.TAKEN
 
     def _took(self, config: Config, sha256: str) -> None:
-        before, self._running, self._sha256 = self._running.policy.mode, config, sha256
-        if config.policy.mode is Mode.ENFORCE:
-            self._enforced_until_s = None
-        elif before is Mode.ENFORCE:
+        before, now = extent(self._running.policy), extent(config.policy)
+        self._running, self._sha256 = config, sha256
+        if now >= self._most_enforced:
+            self._most_enforced, self._enforced_until_s = now, None
+        elif now < before:
             self._enforced_until_s = Clock().now_ms() / 1000
 
     def collect(self) -> Iterable[Metric]:
@@ -140,10 +142,10 @@ class Reloader(Collector):
         yield CONFIG_LAST_RELOAD_SUCCESS.levels(self._succeeded_s)
         info, mode, ended = CONFIG_INFO.levels(), POLICY_MODE.levels(), ENFORCEMENT_ENDED.levels()
         info.add_metric([self._sha256], 1)
-        in_force = self._running.policy.mode
-        mode.add_metric([in_force], 1)
+        policy = self._running.policy
+        mode.add_metric([policy.mode], 1)
         if self._enforced_until_s is not None:
-            ended.add_metric([in_force], self._enforced_until_s)
+            ended.add_metric([policy.mode, enforced(policy)], self._enforced_until_s)
         yield from (info, mode, ended)
 
 
