@@ -238,6 +238,13 @@ def test_a_rejection_is_repeated_while_its_limits_are_fresh():
     assert repeats(rejecting(FreshLimits(), by_the_file), NOW_MS + FRESH_MS - 5)
 
 
+def test_so_is_one_whose_request_waited_for_them():
+    conversation = waits(Conversation(knowing(), uses_fast_path=True)) >> later(20) >> limits_are_read("t")
+    conversation << to_client(SAID) << booked("rejected") << resumed
+    assert repeats(conversation.session, NOW_MS + FRESH_MS)
+    assert not repeats(conversation.session, NOW_MS + FRESH_MS + 20)
+
+
 def test_limits_that_become_fresh_again_are_so_for_every_connection():
     fresh_limits = read(NOW_MS, "t")
     sessions = [rejecting(fresh_limits) for _ in range(2)]

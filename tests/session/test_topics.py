@@ -33,6 +33,7 @@ from tests.session.conversation import (
     to_client,
     topic_wanted,
     view_becomes,
+    view_by,
     view_of,
 )
 from tests.session.messages import (
@@ -209,7 +210,7 @@ def test_the_other_topics_of_the_request_go_on():
                 {
                     "t": {0: accepted()},
                     "new": {0: NOT_KNOWN, 1: NOT_KNOWN},
-                    "u": {0: rejected(out_of_range(AHEAD_MS, now_ms=NOW_MS + NAME_WAIT_MS))},
+                    "u": {0: rejected(out_of_range(AHEAD_MS))},
                 }
             )
         )
@@ -408,6 +409,28 @@ def test_the_first_batch_is_judged_by_the_topics_limits(uses_fast_path):
         << booked("rejected", topic="new", reason=Reason.TOO_OLD, limits=LIMITS)
         << resumed
     )
+
+
+WITHIN_A_SECOND = view_by("r", before=TimeLimit(1_000), after=TimeLimit(1_000))
+WAITS_FOR = {"nothing": {}, "limits": {"topics": {}}, "the name": {"topic_names": {}}}
+
+
+@pytest.mark.parametrize("lacks", WAITS_FOR.values(), ids=WAITS_FOR)
+@pytest.mark.parametrize("is_answered", [True, False])
+@pytest.mark.parametrize(("drift_ms", "is_accepted"), [(-900, True), (-1_001, False), (1_100, False)])
+def test_a_batch_is_judged_by_the_clock_of_its_arrival_whether_it_waits_or_not(
+    lacks, is_answered, drift_ms, is_accepted
+):
+    known = replace(WITHIN_A_SECOND, reads_limits=True)
+    session = Session(PEER, replace(known, **lacks), fresh_limits=read(NOW_MS + 500, "t"))
+    version = 13 if is_answered else 12  # without a name nothing is judged
+    effects = session.client_bytes(produce({"t": {0: batch([NOW_MS + drift_ms])}}, version=version), NOW_MS)
+    if session.is_judging:
+        view = known if is_answered else session.view
+        effects += session.apply_view(view, NOW_MS + 900)
+        effects += session.deadline_passed(NOW_MS + NAME_WAIT_MS) if session.is_judging else []
+    assert any(isinstance(each, SendToBroker) for each in effects) is is_accepted
+    assert {each.outcome.now_ms for each in effects if isinstance(each, Emit)} <= {NOW_MS}
 
 
 def test_limits_that_do_not_come_are_waited_for_once():

@@ -14,8 +14,15 @@ from tsproxy.policy.custom_rules import consult
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """The facts of the batch's request that checks depend on. `now_ms` is the proxy's clock when the request
-    was complete."""
+    """The facts of the batch's request that checks depend on.
+
+    `now_ms` is the proxy's clock when the request was complete and its turn had come: a connection's requests
+    are judged one after the other, as at a broker. While the request then waits for names, for limits or for
+    a thread, this clock stands still. Without the proxy, the broker would have had the batch then. A good
+    batch does not become too old because the proxy waits, and one too far ahead does not become good:
+    otherwise it would matter whether limits were known. The broker that gets the batch judges it by its own
+    clock anyway.
+    """
 
     api_version: int
     acks: int

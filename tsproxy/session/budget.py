@@ -52,13 +52,15 @@ class DecompressionBudget:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A whole request. `frame` is as it came, with its size prefix. `now_ms` is the time of its judgement.
+    """A whole request. `frame` is as it came, with its size prefix. It is judged by the clock of `now_ms`
+    (`RequestContext`), however long it waits; `begun_ms` is when its judging began last.
     `old_topics` have old limits, and no answer about them has come; None until the request has waited.
     Its wait for names and limits ends at `wait_ends_ms` (monotonic); None if it has not waited."""
 
     frame: bytes
     header: RequestHeader
     now_ms: int
+    begun_ms: int
     budget: DecompressionBudget
     old_topics: frozenset[str] | None = None
     wait_ends_ms: int | None = None

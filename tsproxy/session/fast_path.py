@@ -236,7 +236,9 @@ class FastPath:
         connections of the address."""
         self._trust.punish(verdict.peer.client_address, topics, verdict.now_ms)
 
-    def learn_rejection(self, verdict: RequestVerdict, policies: Policies, fresh_limits: FreshLimits) -> None:
+    def learn_rejection(
+        self, verdict: RequestVerdict, policies: Policies, fresh_limits: FreshLimits, now_ms: int
+    ) -> None:
         """Repeat the rejections of this request from now on. No batch of this request was forwarded.
 
         A rejection is repeated for a while. Then the next such batch takes the slow path, so that the
@@ -253,7 +255,7 @@ class FastPath:
             if not self._may_keep(partition, policies):
                 continue
             needs_fresh = policies.view.reads_limits and policy.needs_fresh_limits
-            if needs_fresh and not fresh_limits.is_fresh(partition.topic, verdict.now_ms):
+            if needs_fresh and not fresh_limits.is_fresh(partition.topic, now_ms):
                 continue
             repeatable = repeatable_rejection(policy, rejected, verdict.now_ms, EXAMPLE_EVERY_MS)
             if repeatable is None:

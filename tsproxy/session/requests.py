@@ -136,7 +136,7 @@ class Requests:
                 else:
                     header = read_request_header(memoryview(received)[SIZE_BYTES:])
                     self._last, self._produce.last_rule = (header.api_key, len(received)), None
-                    self._take(Request(received, header, now_ms, budget))
+                    self._take(Request(received, header, now_ms, now_ms, budget))
         except NotKafkaError as error:
             state.reject(CloseReason.NOT_KAFKA, str(error))
         except ApiNotAllowedError as error:

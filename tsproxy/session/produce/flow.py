@@ -93,7 +93,7 @@ class ProduceFlow:
     def _take_held(self, request: Request | None, now_ms: int) -> None:
         if request is not None:
             old = None if request.old_topics is None else self._old_among(request.old_topics, now_ms, now_ms)
-            self._take(replace(request, now_ms=now_ms, old_topics=old))
+            self._take(replace(request, begun_ms=now_ms, old_topics=old))
 
     def _old_among(self, topics: frozenset[str], now_ms: int, since_ms: int) -> frozenset[str]:
         is_fresh = self._state.fresh_limits.is_fresh
@@ -124,7 +124,7 @@ class ProduceFlow:
             with suppress(BudgetExceededError):
                 judgement = all_steps(begin(Work(self._state.view.limits, request.budget)))
         if judgement is not None:
-            self._judged(request, judgement, now_ms)
+            self._judged(request, judgement, request.begun_ms)
         else:
             self._offload(begin, request, sum(len(topic.partitions) for topic in asked.topics))
 
@@ -167,12 +167,12 @@ class ProduceFlow:
         if not (topics and view.reads_limits):
             self._apply(judgement, now_ms)
             return
-        old = self._old_among(topics, now_ms, request.now_ms)
+        old = self._old_among(topics, now_ms, request.begun_ms)
         if not old and Unchanged(judgement.view, view).has_limits_of(topics):
             self._apply(judgement, now_ms)
             return
         known_old = request.old_topics
-        request = replace(request, now_ms=now_ms, old_topics=(known_old or frozenset()) | old)
+        request = replace(request, begun_ms=now_ms, old_topics=(known_old or frozenset()) | old)
         if known_old is None and self._naming.must_wait_for_fresh(request, old, now_ms):
             return
         self._take(request)
@@ -224,7 +224,7 @@ class ProduceFlow:
             version = verdict.header.api_version
             state.answer_locally(produce_answer.with_throttle(judgement.answer, version, throttle_ms))
             if state.fast_path is not None:
-                state.fast_path.learn_rejection(verdict, state.policies, state.fresh_limits)
+                state.fast_path.learn_rejection(verdict, state.policies, state.fresh_limits, now_ms)
         else:
             slot = BookProduce.holding(verdict, judgement.rejected_topics, throttle_ms)
             state.forward(judgement.to_broker, slot)
