@@ -165,17 +165,22 @@ def test_a_message_of_an_old_format_is_judged_as_without_a_repair(magic, on_viol
         assert isinstance(without.verdict, Reject) is (magic == 1 or bool(settings))
 
 
-BESIDE = {"another batch": batch([NOW_MS]), "half a batch": batch([NOW_MS])[:40], "a byte": b"x"}
+TAILS = {"half a batch": batch([NOW_MS])[:40], "a byte": b"x"}
+BESIDE = {"another batch": batch([NOW_MS]), "no batch": bytes(61), **TAILS}
 
 
-@pytest.mark.parametrize("beside", BESIDE.values(), ids=BESIDE)
+@pytest.mark.parametrize("beside", BESIDE)
 @pytest.mark.parametrize("version", [2, 3, 9])
 @pytest.mark.parametrize("time_ms", [NOW_MS, US])
-def test_what_stands_beside_a_batch_is_not_lost_by_writing_the_batch_anew(beside, version, time_ms):
-    """Brokers reject two batches where one is right, and ignore half of one: both as they came."""
+def test_what_stands_beside_a_batch_is_lost_only_if_brokers_trim_it(beside, version, time_ms):
+    """Brokers reject two batches where one is right. They store a batch whatever the tail is."""
     settings = {"on_violation": REPAIR, "keep_both_times": True}
+    alone = judged(batch([time_ms]), version, **settings).rewritten
+    assert alone is not None
 
-    assert judged(batch([time_ms]) + beside, version, **settings).rewritten is None
+    found = judged(batch([time_ms]) + BESIDE[beside], version, **settings)
+
+    assert found.rewritten == (alone if beside in TAILS else None)
 
 
 @pytest.mark.parametrize(
@@ -406,6 +411,10 @@ def test_an_idempotent_producers_numbers_and_a_transaction_stay():
     assert found.rewritten.records == batch([-1, NOW_MS], attributes=0x10, **numbers)
 
 
+def test_it_goes_on_without_a_tail():
+    assert judged_odd(marked([NONE_MS]) + batch([NOW_MS])[:40]).rewritten.records == batch([-1])
+
+
 def test_the_times_that_are_told_are_those_that_were_meant():
     def told(*times):
         batch_facts = judged_odd(marked(times)).batch
@@ -453,7 +462,7 @@ NEVER_ON = {
     "a wrong checksum": (marked([NOW_MS], crc=1), {}, ErrorCode.CORRUPT_MESSAGE, None),
     "a wrong count": (marked([NOW_MS], records_count=2), {}, INVALID, None),
     "control records": (marked([NOW_MS], attributes=0x20), {}, INVALID, None),
-    "half a batch behind it": (marked([NOW_MS]) + batch([NOW_MS])[:40], {}, INVALID, None),
+    "no batch behind it": (marked([NOW_MS]) + bytes(61), {}, ErrorCode.CORRUPT_MESSAGE, None),
     "another batch behind it": (marked([NOW_MS]) + batch([NOW_MS]), {"version": 2}, INVALID, None),
     "it behind another batch": (batch([NOW_MS]) + marked([NOW_MS]), {"version": 2}, INVALID, None),
     "a codec that nobody knows": (

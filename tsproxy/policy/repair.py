@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 from tsproxy.model.kafka import NO_TIMESTAMP, ErrorCode, TimestampType
 from tsproxy.model.policy import REPAIRING, Choice, Mode, OnViolation
+from tsproxy.model.records import RecordFacts
 from tsproxy.model.verdict import Reject, Verdict
 from tsproxy.policy import special_timestamps, timestamps
+from tsproxy.policy.checks.request import is_read_whole
 from tsproxy.policy.context import BatchContext
 from tsproxy.policy.units import likely_ms
 
@@ -50,6 +52,21 @@ def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
         return True
     lacks_times = context.facts is None or bool(context.facts.missing)
     return bool(policy.keep_both_times) or (policy.no_timestamp is Choice.STAMP and lacks_times)
+
+
+def may_need_stamps(context: BatchContext) -> bool:
+    """True if the rule stamps records without a timestamp, and the batches may have some: they do, or not all
+    were read."""
+    if context.policy.mode is not Mode.ENFORCE or context.policy.no_timestamp is not Choice.STAMP:
+        return False
+    if not is_read_whole(context) or _may_lack_times(context.facts):
+        return True
+    return any(map(_may_lack_times, context.others.facts()))
+
+
+def _may_lack_times(facts: RecordFacts | None) -> bool:
+    """True as well for messages that were counted, but not read."""
+    return facts is None or facts.fault is not None or bool(facts.missing) or facts.lowest_ms is None
 
 
 def repaired_times(context: BatchContext) -> Repair | None:

@@ -45,11 +45,17 @@ class PartitionReader:
         """The same once the request is too dear: no batch is read."""
         return replace(self.read(records), others=NO_OTHERS)
 
-    def may_rewrite(self, scanned: RecordSet, records: memoryview | None) -> bool:
-        """True if the rule rewrites batches and the set is exactly one batch. If the set has anything else,
-        the broker must reject it, and a rewrite here would lose it."""
-        is_one = self.policy.rewrites and len(scanned.batches) == 1
-        return is_one and scanned.batches[0].size_in_bytes == len(records or b"")
+    def by(self, policy: TopicPolicy, context: BatchContext) -> BatchContext:
+        """The same batches for another policy. Nothing is read again."""
+        others = context.others
+        if isinstance(others, _Others):
+            others = replace(others, reader=replace(self, policy=policy))
+        return replace(context, policy=policy, others=others)
+
+    def may_rewrite(self, scanned: RecordSet) -> bool:
+        """True if the rule rewrites batches and the set is one batch. A broker must reject a set of more. A
+        tail is not written anew: brokers trim it."""
+        return self.policy.rewrites and len(scanned.batches) == 1 and scanned.fault is None
 
     @property
     def _may_be_many(self) -> bool:
@@ -60,7 +66,7 @@ class PartitionReader:
     ) -> BatchContext:
         batch = later_batch or (scanned.batches[0] if scanned.batches else None)
         is_kip_228 = batch is not None and extended.is_kip_228(batch, self.policy)
-        is_extended = is_kip_228 and self.may_rewrite(scanned, records)
+        is_extended = is_kip_228 and self.may_rewrite(scanned)
         many = BareMessages(records, scanned) if self._may_be_many else None
         opened = _Opened(batch, self.policy.limits, self.limits, self.work, is_extended)
         return BatchContext(

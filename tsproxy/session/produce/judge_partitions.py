@@ -9,7 +9,7 @@ from typing import Final
 
 from tsproxy.model.kafka import NO_TIMESTAMP, Codec, is_unnamed
 from tsproxy.model.outcome import RejectedBatch
-from tsproxy.model.policy import NO_TOPIC_POLICY, REPAIRING
+from tsproxy.model.policy import NO_TOPIC_POLICY, REPAIRING, Choice
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.records import BatchFacts, Fault
 from tsproxy.model.verdict import OutOfRange, Reject, Verdict
@@ -20,6 +20,7 @@ from tsproxy.policy.checks.request import a_bit_is_set
 from tsproxy.policy.checks.whole_request import reject_whole_request
 from tsproxy.policy.context import BatchContext, RequestContext
 from tsproxy.policy.judge import ACCEPT, Decision, decide, judge
+from tsproxy.policy.repair import may_need_stamps
 from tsproxy.session.job import TooDearError, Work, all_steps
 from tsproxy.session.policies import Policies, of_anybody
 from tsproxy.session.produce.context import PartitionReader
@@ -140,11 +141,8 @@ class _Decided:
 
 def _decide_unread(partition: _Partition) -> _Decided:
     """The decision once the request is too dear: as for a batch beyond any other limit of the proxy."""
-    context = partition.reader.unread(partition.records)
-    decision = decide(context)
-    if context.is_extended and not isinstance(decision.verdict, Reject):  # never forwarded with bit 6
-        decision = Decision(reject_fault(Fault.JUDGED_TOO_LONG))
-    return _Decided(replace(partition, context=context), decision)
+    partition = replace(partition, context=partition.reader.unread(partition.records))
+    return _as_it_came(partition, decide(partition.context))
 
 
 def _decide_by_fresh_limits(partition: _Partition, listed: int, policies: Policies) -> _Decided:
@@ -178,10 +176,10 @@ def _decide(partition: _Partition, listed: int) -> _Decided:
     culprits."""
     if partition.is_unnamed:
         return _Decided(partition, Decision(UNNAMED))
-    context, reader = partition.context, partition.reader
-    decision = decide(context.listing(listed))
-    if not reader.may_rewrite(context.record_set, partition.records):
-        return _Decided(partition, decision)
+    context, reader = partition.context.listing(listed), partition.reader
+    partition, decision = replace(partition, context=context), decide(context)
+    if not reader.may_rewrite(context.record_set):
+        return _as_it_came(partition, decision)
 
     def judge_again(records: memoryview) -> Verdict:
         return judge(reader.read(records).listing(listed))
@@ -191,8 +189,20 @@ def _decide(partition: _Partition, listed: int) -> _Decided:
         return _Decided(partition, Decision(result))
     if result is not None:
         return _Decided(partition, replace(decision, verdict=ACCEPT), result)
-    if context.is_extended and not isinstance(decision.verdict, Reject):  # never forwarded with bit 6
-        return _Decided(partition, Decision(reject_fault(Fault.MALFORMED_RECORD)))
+    return _as_it_came(partition, decision)
+
+
+def _as_it_came(partition: _Partition, decision: Decision) -> _Decided:
+    """The decision on a batch that was not rewritten. It is rejected if its rule has to rewrite it."""
+    context = partition.context
+    if isinstance(decision.verdict, Reject):
+        return _Decided(partition, decision)
+    if context.is_extended:  # never forwarded with bit 6
+        fault = (context.facts and context.facts.fault) or Fault.MALFORMED_RECORD
+        return _Decided(partition, Decision(reject_fault(fault)))
+    if may_need_stamps(context):
+        rejecting = replace(context.policy, no_timestamp=Choice.REJECT)
+        decision = decide(partition.reader.by(rejecting, context))
     return _Decided(partition, decision)
 
 
