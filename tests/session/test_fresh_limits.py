@@ -34,6 +34,7 @@ from tests.session.conversation import (
     view_of,
 )
 from tests.session.messages import accepted, answer, out_of_range, produce, produced, rejected, request
+from tests.verdicts.rows import legacy
 from tests.wire.batches import batch
 from tsproxy.model.policy import (
     NO_POLICY,
@@ -45,7 +46,7 @@ from tsproxy.model.policy import (
     RuleSettings,
     TimeLimit,
 )
-from tsproxy.session.effects import Count, SendToBroker, SendToClient, SessionCounter
+from tsproxy.session.effects import Count, Emit, SendToBroker, SendToClient, SessionCounter
 from tsproxy.session.fresh_limits import ASKED, FRESH_MS, FreshLimits
 from tsproxy.session.topic_names import NAME_WAIT_MS
 
@@ -107,6 +108,16 @@ def test_where_nobody_answers_the_broker_judges():
         >> returned(SAID)
         << booked("broker_rejected", limits=None, limits_unknown=True)
     )
+
+
+def test_old_limits_reject_no_later_message_of_a_set_either():
+    """Below v3, a partition may have many messages."""
+    message = legacy(1, 0)
+    frame = produce({"t": {0: message(NOW_MS) + message(OLD_MS)}}, version=2)
+    session = Session(PEER, knowing())
+    session.client_bytes(frame, NOW_MS)
+    effects = session.deadline_passed(NOW_MS + NAME_WAIT_MS)
+    assert [type(each) for each in effects if isinstance(each, SendToBroker | Emit)] == [SendToBroker]
 
 
 @pytest.mark.parametrize("why", ["no broker answers", "denied", "answered without all brokers"])

@@ -164,7 +164,7 @@ def _decide_by_fresh_limits(partition: _Partition, listed: int, policies: Polici
         return _Decided(partition, decided.decision, needs_fresh_limits=True)
     rules = policy.custom_rules if is_old else ()  # none is asked about a batch that is rejected without it
     anyway = replace(policy, limits=policy.file_limits, is_known=False, custom_rules=rules)
-    reader, context = replace(partition.reader, policy=anyway), replace(context, policy=anyway)
+    reader, context = replace(partition.reader, policy=anyway), partition.reader.by(anyway, context)
     by_file = _decide(replace(partition, reader=reader, context=context), listed)
     if isinstance(by_file.decision.verdict, Reject) is is_rejected and by_file.repaired == decided.repaired:
         return decided
