@@ -29,6 +29,7 @@ from tsproxy.model.view import Endpoint
 from tsproxy.proxy.connections.client_handshake import _exactly
 from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.proxy.reload.certificates import Sources
+from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import client_context
 
 HOSTS = ["localhost", "kafka.test", "*.kafka.test"]
@@ -225,6 +226,53 @@ async def test_who_is_trusted_changes_with_a_reload():
     async with before_broker(FROM_ELSEWHERE) as (proxy_listener, broker):
         proxy_listener.apply(config_of([broker], PROXIED))
         assert await addressed(proxy_listener, tcp4("192.0.2.7", 4711)) == ("192.0.2.7", 4711)
+
+
+MOMENTS = {"nothing": b"", "a part of the header": tcp4()[:20], "the header": tcp4()}
+"""The bytes that a client has sent when a reload comes."""
+REFUSING = {"the address": ("10.0.0.0/8", "DEFAULT"), "the principal": ("127.0.0.1", "RULE:^CN=(app)$/$1/")}
+"""The reason why the new configuration refuses a client that the old one refuses by its certificate."""
+
+
+@pytest.mark.parametrize("sent", MOMENTS.values(), ids=list(MOMENTS))
+@pytest.mark.parametrize(("trusted", "rule"), REFUSING.values(), ids=list(REFUSING))
+async def test_a_client_that_two_configurations_refuse_is_not_let_in_by_half_of_each(
+    certificates, proxy_identity, tmp_path, sent, trusted, rule
+):
+    """A reload brought the partner's authority with the rules for its principals. A client that was connected
+    before showed the partner's certificate after it, and was taken for a principal by the old rules."""
+    partner = CertificateAuthority(tmp_path)
+    tls = client_context(certificates.certificate, partner.issue("partner"))
+    context = {}
+
+    def configured(authority, trusted, rule):
+        keys = f"certificate: '{proxy_identity.certificate}', key: '{proxy_identity.key}'"
+        mapped = f"client_ca: '{authority.certificate}', principal_mapping: ['{rule}']"
+        more = f"tls: {{ {keys}, {mapped} }}, proxy_protocol: {{ from: [{trusted}] }}"
+        config = config_of([broker], f"{{ bind: '127.0.0.1:0', {more} }}")
+        context["now"] = Sources("listeners.default.tls", config.listeners[0].tls).make()
+        return config
+
+    async def is_let_in(client, rest):
+        async with client:
+            client.send(rest)
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                await client.start_tls(tls)
+                return await client.frame(request(5))
+
+    async with (
+        echoing_broker() as broker,
+        front_of(
+            configured(certificates, "127.0.0.1", "DEFAULT"), World(), tls=lambda: context["now"]
+        ) as proxy_listener,
+    ):
+        early = await connect(proxy_listener.address)
+        await until(lambda: proxy_listener.relays)
+        await early.write(sent)
+        assert not await is_let_in(await connect(proxy_listener.address), tcp4())
+        proxy_listener.apply(configured(partner, trusted, rule))
+        assert not await is_let_in(await connect(proxy_listener.address), tcp4())
+        assert not await is_let_in(early, tcp4().removeprefix(sent))
 
 
 async def test_a_header_that_does_not_come_is_not_waited_for_for_ever():

@@ -25,7 +25,7 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.principals import MAX_SUBJECT, principal_of
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES, read_head, read_source
 from tsproxy.proxy.limits.admission import Limit, ProxyReason
-from tsproxy.tls.contexts import CurrentTls, TlsConnection, handshake_text
+from tsproxy.tls.contexts import TlsConnection, handshake_text
 from tsproxy.tls.x509 import read_certificate
 from tsproxy.wire.primitives import DecodeError
 
@@ -39,6 +39,15 @@ class Handshake:
 
     peer: Peer
     asked_host: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The rules for one client. They are taken once, when the client is accepted: a reload meanwhile must
+    not mix old and new, such as new authorities with old rules for the principals of their certificates."""
+
+    listener: Listener
+    tls: ssl.SSLContext | None
 
 
 class Patience:
@@ -88,21 +97,20 @@ class HandshakeError(Exception):
 async def shake_hands(
     connection: socket.socket,
     peer: Peer,
-    listener: Listener,
-    tls: CurrentTls | None,
+    terms: Terms,
     patience: Patience,
     protocol: asyncio.BaseProtocol,
 ) -> Handshake:
     """Perform the handshake behind `source_of`, then connect `protocol` to the client. Raises
     HandshakeError."""
-    if tls is not None:
+    if terms.tls is not None:
         await _first_byte(connection, peer, patience)
-    transport = await _connected(connection, peer, tls, patience, protocol)
+    transport = await _connected(connection, peer, terms.tls, patience, protocol)
     handshake = transport.get_extra_info("ssl_object")
     if handshake is None:
         return Handshake(peer)
     try:
-        principal = _principal(handshake, listener)
+        principal = _principal(handshake, terms.listener)
     except DecodeError as error:
         transport.abort()
         raise HandshakeError(ProxyReason.PRINCIPAL_NOT_MAPPED, peer, str(error)) from None
@@ -178,7 +186,7 @@ async def _first_byte(connection: socket.socket, peer: Peer, patience: Patience)
 async def _connected(
     connection: socket.socket,
     peer: Peer,
-    tls: CurrentTls | None,
+    tls: ssl.SSLContext | None,
     patience: Patience,
     protocol: asyncio.BaseProtocol,
 ) -> asyncio.Transport:
@@ -186,7 +194,7 @@ async def _connected(
         transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
             lambda: protocol,
             connection,
-            ssl=tls() if tls else None,
+            ssl=tls,
             ssl_handshake_timeout=patience.left_s if tls else None,
         )
     except ConnectionAbortedError:  # both loops raise this at the time limit

@@ -36,6 +36,7 @@ from tsproxy.proxy.connections.client_handshake import (
     Handshake,
     HandshakeError,
     Patience,
+    Terms,
     shake_hands,
     source_of,
 )
@@ -327,12 +328,13 @@ class ProxyListener:
         """None if the client's address has too many connections. A connection counts for it before TLS: else
         silent clients would take all places of the load balancer's address for as long as TLS may take."""
         patience = Patience(self._context.limits.handshake_s)
-        source = await source_of(connection, peer, self._listener.proxy_protocol, patience)
+        terms = Terms(self._listener, self._tls() if self._tls else None)
+        source = await source_of(connection, peer, terms.listener.proxy_protocol, patience)
         if (limit := self._context.limits.move(relay, source.client_address)) is not None:
             connection.close()
             self._rejected(source, limit)
             return None
-        return await shake_hands(connection, source, self._listener, self._tls, patience, relay.client)
+        return await shake_hands(connection, source, terms, patience, relay.client)
 
     def _ended(self, relay: Relay) -> None:
         CLIENT_LEFT(**_who(relay.peer))
