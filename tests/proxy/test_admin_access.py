@@ -10,6 +10,7 @@ from http import HTTPStatus
 
 import pytest
 
+from tests.kit.client import connect
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import tls_of
@@ -143,6 +144,36 @@ async def test_with_authorities_only_a_reader_with_a_certificate_gets_pages(serv
 
     client = client_context(certificates.certificate, certificates.issue("prometheus"))
     assert (await ask(address, "/config", tls=client))[0] == 200
+
+
+@pytest.mark.parametrize("moment", range(3), ids=["connected", "after the handshake", "within the request"])
+@pytest.mark.parametrize("order", [1, -1], ids=["to authorities", "to a token"])
+async def test_a_reload_between_a_token_and_authorities_lets_in_nobody_with_neither(
+    certificates, monkeypatch, moment, order
+):
+    """One that was connected meanwhile got the pages: its TLS was that of the old file, which asks for no
+    certificate, and its request was read by the new one, which asks for no token."""
+    monkeypatch.setattr(admin_http, "HEAD_S", 60)
+    identity, client = certificates.issue("admin"), client_context(certificates.certificate)
+    with_token = AdminSettings(token=Secret(TOKEN)), tls_of(identity)
+    with_authorities = AdminSettings(), tls_of(identity, certificates.certificate, "required")
+    files, got = [with_token, with_authorities][::order], b""
+    server = AdminHttp(PAGES, lambda: files[0][0], lambda: files[0][1]())
+    async with await connect(server.start(Address("127.0.0.1", 0))) as reader:
+        await until(lambda: len(server._places))
+        steps = (
+            lambda: reader.start_tls(client),
+            lambda: reader.write(b"GET /config HT"),
+            lambda: reader.write(b"TP/1.1\r\n\r\n"),
+        )
+        with contextlib.suppress(OSError):
+            for number, step in enumerate(steps):
+                if number == moment:
+                    files.reverse()
+                await step()
+            got = await reader.rest()
+    assert b"the configuration" not in got
+    server.stop()
 
 
 async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, certificates, monkeypatch):

@@ -163,9 +163,9 @@ request_lines = st.builds(
 def test_whatever_the_head_says_there_is_an_answer(lines):
     """An error here closed the connection without an answer, and logged a line for each request."""
     settings = AdminSettings(token=Secret("the token"), hosts=("proxy.example",))
-    server = AdminHttp(PAGES, lambda: settings)
+    server = AdminHttp(PAGES)
     head = "\r\n".join([lines[0], *lines[1], "", ""]).encode("latin-1")
-    _, answer = asyncio.run(server.answer(head))
+    _, answer = asyncio.run(server.answer(head, settings))
     assert answer.status in HTTPStatus
 
 

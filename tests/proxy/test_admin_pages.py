@@ -246,14 +246,14 @@ async def page(path, report):
 async def test_without_the_token_a_reader_gets_401_or_the_status_of_a_probe_and_makes_no_report(path):
     """Each page that a proxy has: a new one is not open to everybody by mistake."""
     proxy = OneProxy(report_of(not_ready=["node 7 at 10.0.0.7"]))
-    server = AdminHttp(pages(proxy), lambda: AdminSettings(token=Secret("planted-token")))
+    server, settings = AdminHttp(pages(proxy)), AdminSettings(token=Secret("planted-token"))
     expected = {
         "/livez": (HTTPStatus.OK, b"OK\n"),
         "/readyz": (HTTPStatus.SERVICE_UNAVAILABLE, b"Service Unavailable\n"),
         "/readyz?verbose": (HTTPStatus.SERVICE_UNAVAILABLE, b"Service Unavailable\n"),
     }.get(path, (HTTPStatus.UNAUTHORIZED, b"Unauthorized\n"))
     for method in ("GET", "HEAD"):
-        _, answer = await server.answer(f"{method} {path} HTTP/1.1\r\n\r\n".encode())
+        _, answer = await server.answer(f"{method} {path} HTTP/1.1\r\n\r\n".encode(), settings)
         assert (answer.status, answer.body) == expected
     assert proxy.reports == 0
 

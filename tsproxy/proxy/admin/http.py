@@ -9,6 +9,7 @@ oldest one that only waits for its client (`places`).
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -65,8 +66,9 @@ class Document:
 
 
 class AdminHttp:
-    """Serves `pages` by path, under the settings that are in force at each request. A page with a query of
-    its own (`/path?query`) is served for exactly that query. With `tls` every connection uses TLS."""
+    """Serves `pages` by path, each connection under the settings and the TLS that are in force at its start.
+    A page with a query of its own (`/path?query`) is served for exactly that query. With `tls` every
+    connection uses TLS."""
 
     def __init__(
         self,
@@ -111,8 +113,10 @@ class AdminHttp:
         return True
 
     async def _serve(self, connection: socket.socket, place: Place) -> None:
+        # Both at one moment: a reload must not take the token away from a client without a certificate.
+        settings, tls = self._settings(), self._tls() if self._tls else None
         try:
-            reader, writer = await self._streams(connection)
+            reader, writer = await _streams(connection, tls)
         except OSError:  # the TLS handshake failed, or took too long
             return
         try:
@@ -120,7 +124,7 @@ class AdminHttp:
                 head = await _read_head(reader)
             place.waits_for_client = False
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                is_head, answer = await self.answer(head)
+                is_head, answer = await self.answer(head, settings)
             place.waits_for_client = True
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
                 await _send(_encode(answer, with_body=not is_head), reader, writer)
@@ -132,20 +136,7 @@ class AdminHttp:
             # its TLS.
             writer.transport.abort()
 
-    async def _streams(self, connection: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """The reader and the writer of the connection. Raises OSError if the TLS handshake fails."""
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(MAX_HEAD_BYTES, loop)
-        protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
-        transport, _ = await loop.connect_accepted_socket(
-            lambda: protocol,
-            connection,
-            ssl=self._tls() if self._tls else None,
-            ssl_handshake_timeout=REQUEST_TIMEOUT_S if self._tls else None,
-        )
-        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
-
-    async def answer(self, head: bytes | None) -> tuple[bool, Answer]:
+    async def answer(self, head: bytes | None, settings: AdminSettings) -> tuple[bool, Answer]:
         """Answer one request's head; None is a head that is too large. Returns (whether the method is HEAD,
         the answer)."""
         if head is None:
@@ -154,7 +145,7 @@ class AdminHttp:
         target, _, version = rest.partition(b" ")
         if not version.startswith(b"HTTP/1.") or not target.startswith(b"/"):
             return False, _plain(HTTPStatus.BAD_REQUEST)
-        settings, headers, is_head = self._settings(), read_headers(head), method == b"HEAD"
+        headers, is_head = read_headers(head), method == b"HEAD"
         text = misdirected(headers, settings.own_names)
         if text is not None:
             return is_head, Answer(HTTPStatus.MISDIRECTED_REQUEST, f"{text}\n".encode())
@@ -170,6 +161,22 @@ class AdminHttp:
         answer = page.head() if is_head and isinstance(page, Document) else page()
         whole = answer if isinstance(answer, Answer) else await answer
         return is_head, whole if may_read else _plain(whole.status)
+
+
+async def _streams(
+    connection: socket.socket, tls: ssl.SSLContext | None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """The reader and the writer of the connection. Raises OSError if the TLS handshake fails."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(MAX_HEAD_BYTES, loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.connect_accepted_socket(
+        lambda: protocol,
+        connection,
+        ssl=tls,
+        ssl_handshake_timeout=REQUEST_TIMEOUT_S if tls else None,
+    )
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 async def _read_head(reader: asyncio.StreamReader) -> bytes | None:
