@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from aiokafka.errors import InvalidTimestampError
+import structlog
+from aiokafka.errors import InvalidTimestampError, NotEnoughReplicasError, TopicAuthorizationFailedError
 from aiokafka.producer.message_accumulator import BatchBuilder
 
 from tests.config.files import SMALLEST, config_of
@@ -107,6 +108,10 @@ class Broker:
 
     def __init__(self, takes_s=0.0, error=None):
         self.began_s = []
+        self.found = 0
+        self.answers(takes_s, error)
+
+    def answers(self, takes_s=0.0, error=None):
         self._answered = (takes_s, error)
 
     @asynccontextmanager
@@ -114,6 +119,7 @@ class Broker:
         yield self
 
     async def partitions_for(self, topic):
+        self.found += 1
         return {0}
 
     def create_batch(self):
@@ -193,3 +199,42 @@ async def test_copies_are_dropped_after_three_errors_that_waiting_does_not_cure(
         letters.enqueue(rejected(US, US))
         await until(lambda: letters.drops.counts[DropReason.REJECTED] == 3)
     assert (len(broker.began_s), letters.sent) == (2 * REJECTIONS, 0)
+
+
+@pytest.mark.parametrize("error", [TopicAuthorizationFailedError(), NotEnoughReplicasError()])
+async def test_only_an_accepted_copy_ends_the_trouble_of_one_that_was_not(monkeypatch, error):
+    """The topic can be found meanwhile, as after each new connection."""
+
+    def told():
+        return [line["event"] for line in log if line["event"] != "dead_letters_lost"]
+
+    broker = Broker(error=error)
+    monkeypatch.setattr(of_sender, "POLL_INTERVAL_S", 0.01)
+    with structlog.testing.capture_logs() as log:
+        async with sending(monkeypatch, broker) as letters:
+            await until(lambda: up_of(letters))
+            for count in (3, 6):
+                letters.enqueue(rejected(US))
+                await until(lambda count=count: broker.found > count and len(broker.began_s) >= count)
+                assert told() == ["dead_letters_failed"]
+                assert (up_of(letters), len(letters.warnings())) == (0, 1)
+            broker.answers()
+            letters.enqueue(rejected(US))
+            await until(lambda: letters.sent)
+            assert (up_of(letters), letters.warnings()) == (1, [])
+    assert told() == ["dead_letters_failed", "dead_letters_resumed"]
+
+
+async def test_nothing_is_said_of_another_topic_that_has_rejected_no_copy(monkeypatch):
+    monkeypatch.setattr(of_sender, "POLL_INTERVAL_S", 0.01)
+    async with sending(monkeypatch, Broker(error=TopicAuthorizationFailedError())) as letters:
+        letters.enqueue(rejected(US))
+        await until(lambda: letters.waiting.first is None)
+        assert letters.warnings() != []
+        letters.apply(replace(CONFIG, dead_letters=replace(CONFIG.dead_letters, topic="other")))
+        await until(lambda: up_of(letters))
+
+
+def up_of(letters):
+    [value] = [s.value for f in letters.collect() for s in f.samples if s.name == "tsproxy_dead_letters_up"]
+    return value

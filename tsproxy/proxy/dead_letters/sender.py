@@ -89,6 +89,8 @@ class DeadLetters(Collector):
         self._config = config
         self._ending = asyncio.Event()
         self._has_authorizer = has_authorizer
+        self._has_failed_copy = False
+        """True if the last copy was not accepted. Then a topic that can be found proves nothing."""
         self._sending: _Sending | None = None
         self._changed = asyncio.Event()
         """Set at a new batch, at another configuration, or at the stop."""
@@ -106,8 +108,10 @@ class DeadLetters(Collector):
 
     def apply(self, config: Config) -> None:
         """A reload. The next connection uses the new brokers and user."""
-        self._config = config
-        self._topic = config.dead_letters.topic if config.dead_letters else self._topic
+        topic = config.dead_letters.topic if config.dead_letters else self._topic
+        if (topic, config.upstream) != (self._topic, self._config.upstream):
+            self._has_failed_copy = False
+        self._config, self._topic = config, topic
         self._changed.set()
 
     def booked(self, booked: Outcome | Totals) -> None:
@@ -179,8 +183,7 @@ class DeadLetters(Collector):
 
     async def _send_all(self, producer: AIOKafkaProducer) -> None:
         """Send until the queue is empty and the proxy stops."""
-        await partitions_of(producer, self._topic)  # so that a missing topic is noticed before the first copy
-        self._trouble.over(topic=self._topic)
+        await self._find_topic(producer)
         while True:
             sending = self._sending = self._sending or self._next_batch()
             if sending is not None:
@@ -193,7 +196,13 @@ class DeadLetters(Collector):
             else:
                 self._changed.clear()
                 await wait_at_most(POLL_INTERVAL_S, self._changed)
-                await partitions_of(producer, self._topic)
+                await self._find_topic(producer)
+
+    async def _find_topic(self, producer: AIOKafkaProducer) -> None:
+        """Notice a missing topic before a copy does."""
+        await partitions_of(producer, self._topic)
+        if not self._has_failed_copy:
+            self._trouble.over(topic=self._topic)
 
     def _next_batch(self) -> _Sending | None:
         dead = self.waiting.first
@@ -221,6 +230,7 @@ class DeadLetters(Collector):
         try:
             accepted = await self._accepted(producer, records, sending.dead.partition)
         except Exception as error:
+            self._has_failed_copy = True
             sending.rejections += _is_lasting(error)
             if sending.rejections < REJECTIONS:
                 raise
@@ -232,6 +242,7 @@ class DeadLetters(Collector):
             self.sent += accepted
             self.drops.count(DropReason.TOO_LARGE, len(records) - accepted)
             if accepted:
+                self._has_failed_copy = False
                 self._trouble.over(topic=self._topic)
         sending.finish(records)
 
