@@ -509,9 +509,9 @@ def test_a_batch_is_booked_with(data, version, facts):
     assert {name: getattr(booked, name) for name in facts} == facts
 
 
-@pytest.mark.parametrize(("count", "records"), [(7, 7), (0, 0), (-5, 0)])
+@pytest.mark.parametrize(("count", "records"), [(7, 7), (8, 7), (0, 0), (-5, 0)])
 def test_beyond_the_records_of_one_request_a_later_batch_is_counted_and_not_read(count: int, records: int):
-    later = batch([NOW_MS], records_count=count)
+    later = batch([NOW_MS], body=bytes(7 * 7), records_count=count)
     found = judged(batch([NOW_MS]) + later, version=2, records_per_request=1).batch
     assert (found.records, found.max_timestamp_ms) == (1 + records, NOW_MS)
 

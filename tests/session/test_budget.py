@@ -15,9 +15,20 @@ from isal import isal_zlib
 from rigs.differential.message_sets import Message, write_message
 from tests.fastpath.conversations import RejectsOdd
 from tests.policy.verdicts import judged_by
-from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS
+from tests.session.conversation import HOUR_MS, LIMITS, NOW_MS, view_by
 from tests.session.messages import produce
-from tests.wire.batches import GZIP, LZ4, NONE, SNAPPY, XERIAL_HEADER, ZSTD, batch, raw_snappy, record
+from tests.wire.batches import (
+    CODECS,
+    GZIP,
+    LZ4,
+    NONE,
+    SNAPPY,
+    XERIAL_HEADER,
+    ZSTD,
+    batch,
+    raw_snappy,
+    record,
+)
 from tests.wire.blobs import gzip_of_empty_blocks
 from tests.wire.gzip_calls import noted
 from tsproxy.model.custom_rule import CustomRule
@@ -248,6 +259,28 @@ def test_odd_messages_are_looked_at_within_the_budget_and_all_are_counted(kind, 
 
     assert len(looks) < 220
     assert one.batch.records == 3_000
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+def test_no_number_of_records_is_booked_that_only_a_header_states(codec):
+    """The first batch is read, and the last one is only counted."""
+    liar = batch([NOW_MS], codec, records_count=2**31 - 1, last_offset_delta=2**31 - 2)
+    budget = SessionLimits(records_per_request=2 * AN_ODD_BATCH)
+    view = View(topics={"t": UNLIMITED}, limits=budget)
+    [one] = judged_by(view, (old_message() + liar) * 100, version=2)
+
+    assert one.batch.records <= 2 * 100
+    assert judged_by(view, liar)[0].batch.records == 0
+
+
+def test_no_number_of_records_that_only_a_header_states_counts_as_work():
+    """Work that is done allows more time."""
+    work = Work(SessionLimits())
+    policies = of_anybody(view_by("rule", limits=UNLIMITED, keep_both_times=True))
+    request = request_of(batch([NOW_MS], records_count=2**31 - 1))
+    for _ in judge_steps(HEADER, request, policies, NOW_MS, work):
+        pass
+    assert work.done < 100
 
 
 def test_a_judge_that_counts_the_rest_of_an_old_set_stops(monkeypatch):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rigs.differential.batches import Batch, Record, write_batch
 from rigs.differential.message_sets import Message, write_message
-from tests.wire.batches import batch
+from tests.wire.batches import GZIP, batch, record
 from tests.wire.strategies import integers
 from tsproxy.model.kafka import NO_TIMESTAMP, TimestampType
 from tsproxy.model.records import Fault, RecordBatch
@@ -53,6 +53,18 @@ def test_records_are_counted_up_to_the_first_batch_that_is_none(broken: str):
     assert count_records(memoryview(whole), 0, 9) == (3, len(whole))
     assert count_records(memoryview(whole), 0, 2) == (2, len(whole) - len(BATCH))
     assert count_records(memoryview(whole + BROKEN[broken]), 0, 9) == (3, len(whole))
+
+
+@pytest.mark.parametrize("stated", [-1, 0, 1, 2, 3, 2**31 - 1])
+def test_no_more_records_are_counted_than_a_batch_has_room_for(stated: int):
+    """The smallest record has 7 bytes. A compressed batch counts as one message does."""
+    smallest = record(key=None, value=None)
+    assert len(smallest) == 7
+    two = batch([NOW_MS], records=[smallest, smallest], records_count=stated)
+    packed = batch([NOW_MS], GZIP, records=[smallest, smallest], records_count=stated)
+    none = batch([NOW_MS], records=[], records_count=stated)
+    for data, most in ((two, 2), (packed, 1), (none, 0)):
+        assert count_records(memoryview(data), 0, 9) == (max(0, min(stated, most)), len(data))
 
 
 # -- Messages of magic 0 and 1 ----------------------------------------------------------------------

@@ -77,7 +77,8 @@ def repaired_times(context: BatchContext) -> Repair | None:
     batch = context.batch
     if batch.magic != 2 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return None
-    if not context.reader.crc_is_valid():
+    # To read the records is charged by their number, and only the facts prove what the header states.
+    if not context.is_readable or not context.reader.crc_is_valid():
         return None
     records = context.reader.read_records()
     if records.fault is not None:

@@ -25,6 +25,9 @@ _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, records_count"""
 
 _COUNT_AT: Final = 57
+_CODEC: Final = 0x07
+_SMALLEST_OF_MAGIC_2: Final = 7
+"""The bytes of a record of magic 2 without key, value and headers."""
 _MESSAGE: Final = struct.Struct(">qiIbB")
 """offset, size, crc, magic, attributes"""
 _TIMESTAMP: Final = struct.Struct(">q")
@@ -61,7 +64,8 @@ def batch_at(records: memoryview, pos: int) -> RecordBatch | None:
 
 def count_records(records: memoryview, pos: int, most: int) -> tuple[int, int]:
     """(the number of records in the batches from `pos` on, at most `most` batches; the end of the last one).
-    A batch of magic 2 has as many records as it states, since nothing is read."""
+    Nothing is read: a batch of magic 2 has as many records as it states, but no more than its bytes have room
+    for. If it is compressed, it counts as one, like a compressed message."""
     count = 0
     for _ in range(most):
         if len(records) - pos <= MAGIC_OFFSET:
@@ -73,7 +77,9 @@ def count_records(records: memoryview, pos: int, most: int) -> tuple[int, int]:
         if magic < 2:
             count += 1
         elif end - pos >= HEADER_SIZE:
-            count += max(0, _INT32.unpack_from(records, pos + _COUNT_AT)[0])
+            is_compressed = records[pos + ATTRIBUTES_OFFSET + 1] & _CODEC
+            most_here = 1 if is_compressed else (end - pos - HEADER_SIZE) // _SMALLEST_OF_MAGIC_2
+            count += min(most_here, max(0, _INT32.unpack_from(records, pos + _COUNT_AT)[0]))
         pos = end
     return count, pos
 
