@@ -25,7 +25,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -78,6 +78,8 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
 
         publication, table = publication.loaded(spark, options.store), Table(lines)
         days = Days(spark, options, publication, Source(options.input, first, last), table)
+        if nested := table.remove_nested(spark):
+            days.tell(f"A second copy of {nested} was removed: two runs had written to {lines} at once.\n")
         asked = set(days_between(first, last))
         left_over = days.left_over() - asked
         missed, late = days.write(asked, left_over)
@@ -85,7 +87,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         written = checked | late
         before = {first - timedelta(days=1)} & table.days(spark)  # not in the first run
         codes = {day: days.reported(day, is_checked=day in checked) for day in sorted(written | before)}
-        days.note_unmade(())
+        days.note_made()
         code = next((code for code in _WORST_FIRST if code in {codes[day] for day in written}), OK)
         empty = [day.isoformat() for day in sorted(asked) if codes[day] is None]
         if options.keep is not None and code != FAILED and not empty:
@@ -106,6 +108,8 @@ class Days:
     publication: Publication
     log: "Source"
     table: "Table"
+    noted: set[date] = field(default_factory=set)
+    """The days that this run noted as unmade."""
 
     def tell(self, text: str) -> None:
         """Print a text, unless the command is to be quiet."""
@@ -121,6 +125,14 @@ class Days:
 
     def note_unmade(self, days: Iterable[date]) -> None:
         """Note the days whose lines are written to the table, and whose reports are not made yet."""
+        self.noted.update(days)
+        self._write_unmade(self.left_over() | self.noted)
+
+    def note_made(self) -> None:
+        """The reports of all noted days are made. On an object store, another run may have noted others."""
+        self._write_unmade(self.left_over() - self.noted)
+
+    def _write_unmade(self, days: Iterable[date]) -> None:
         text = json.dumps(sorted(map(str, days)))
         files.write(self.spark, self.publication.output, _UNMADE, f"{text}\n")
 

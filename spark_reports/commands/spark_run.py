@@ -14,7 +14,7 @@ from spark_reports import arguments
 from spark_reports.errors import SparkUnavailableError, UsageError
 from spark_reports.log.inputs import of_day
 from spark_reports.log.period import days_between
-from spark_reports.report.files import local, require_writable
+from spark_reports.report.files import alone, local, require_writable
 from spark_reports.spark.session import settings, spark_session
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ _ADVICE: Final = (
         "Give the user of this process the right to read it: files of the decision log are readable by the "
         "proxy's user and its group.",
     ),
+    ("Conflicting partition column names", "Two runs wrote a day at the same time: run it again."),
     ("Mkdirs failed|mkdir of", "The user of this process may not write there."),
     (
         "FAILED_READ_FILE",
@@ -73,17 +74,22 @@ _UNPACKED: Final = {".gz": 12, ".zst": 15}
 def spark_at_work(options: argparse.Namespace, *, writes: Sequence[str] = ()) -> Iterator["SparkSession"]:
     """A Spark session for the input's size, with progress on a terminal unless the command is to be quiet.
 
-    `writes`: the folders that will be written. Folders of this machine are tested before Spark starts.
+    `writes`: the folders that will be written. Folders of this machine are tested before Spark starts, and no
+    other run writes there.
 
     Raises UsageError for an input that does not exist, OSError for a folder of this machine that cannot be
-    written, and SparkUnavailableError for all other failures of Spark.
+    written, FailedError if another run writes there, and SparkUnavailableError for all other failures of
+    Spark.
     """
     _require_there(options)
     for folder in writes:
         require_writable(folder)
     shows_progress = sys.stderr.isatty() and not options.quiet
     size = size_here(options)
-    with spark_session(options.master, size_bytes=size, shows_progress=shows_progress) as spark:
+    with (
+        alone(writes),
+        spark_session(options.master, size_bytes=size, shows_progress=shows_progress) as spark,
+    ):
         from spark_reports.log.damaged_files import SKIPS
 
         skips = {SKIPS: "true"} if getattr(options, "skip_damaged_files", False) else {}

@@ -11,6 +11,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from spark_reports.errors import FailedError
 from spark_reports.log import folders
 from spark_reports.log.schema import TABLE_DDL
 
@@ -38,7 +39,7 @@ class Table:
 
     def replace_days(self, rows: DataFrame, days: Iterable[date]) -> None:
         """Replace the days of `rows`, and no others. One of `days` of which `rows` has no row loses what the
-        table holds of it."""
+        table holds of it. Raises FailedError if another run wrote one of `days` at the same time."""
         spark = rows.sparkSession
         before = {day: folders.names(spark, self._folder(day)) for day in days}
         writer = rows.write.mode("overwrite").partitionBy("event_date").option("compression", "zstd")
@@ -47,6 +48,19 @@ class Table:
         for day, names in before.items():
             if names and folders.names(spark, self._folder(day)) == names:
                 self.remove(spark, day)
+        if before and (nested := self.remove_nested(spark, f"{{{','.join(map(str, before))}}}")):
+            raise FailedError(f"another run wrote {nested} to {self.name} at the same time: run it again")
+
+    def remove_nested(self, spark: SparkSession, days: str = "*") -> str:
+        """Remove the second copies of days, and return a text that names these days. `days`: a glob.
+
+        Spark deletes a day and then moves the new one to its place. If the day of another run is there again,
+        the new one is moved into it: numbers are doubled, and Spark reads the table no more.
+        """
+        nested = folders.matches(spark, f"{self.name}/event_date={days}/event_date=*")
+        for each in nested:
+            folders.delete(spark, each.getPath().toString())
+        return ", ".join(sorted(each.getPath().getParent().getName()[-10:] for each in nested))
 
     def remove(self, spark: SparkSession, day: date) -> None:
         """Remove all rows of a day."""

@@ -5,11 +5,12 @@ behind. Who writes into the folder next removes drafts that are older than `DRAF
 """
 
 import errno
+import fcntl
 import json
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -46,6 +47,25 @@ def require_writable(folder: str) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(nearest))
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(nearest))
+
+
+@contextmanager
+def alone(places: Iterable[str]) -> Iterator[None]:
+    """Inside the block, no other run writes to these folders, if they are on this machine. They are made.
+
+    The system locks a folder for as long as its process lives: a run that was killed stops no other one. An
+    object store has no such lock. Raises FailedError if another run is at work.
+    """
+    with ExitStack() as stack:
+        for folder in sorted({here.resolve() for place in places if (here := local(place)) is not None}):
+            folder.mkdir(parents=True, exist_ok=True)
+            opened = os.open(folder, os.O_RDONLY)
+            stack.callback(os.close, opened)
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise FailedError(f"{folder}: another run writes there: run this one after it") from None
+        yield
 
 
 def write_far(spark: "SparkSession | None", folder: str, name: str, text: str) -> None:

@@ -139,12 +139,12 @@ def _table(rollup: str, name: str, first: date, last: date, columns: Sequence[st
 
 def _files(system: fs.FileSystem, root: str, first: date, last: date) -> _Files:
     """The Parquet files of the days. Names that begin with a dot or an underscore are of a `daily` at
-    work."""
+    work. A folder within that of a day is a second copy of the day, of another `daily` at the same time."""
     versions = {}
     for file in system.get_file_info(fs.FileSelector(root, recursive=True)):
         folder, _, name = file.path.removeprefix(root).strip("/").partition("/")
         is_asked = f"{_DAY}={first}" <= folder <= f"{_DAY}={last}"
-        if is_asked and file.is_file and not name.startswith((".", "_")):
+        if is_asked and file.is_file and not name.startswith((".", "_")) and "/" not in name:
             versions[file.path] = (file.size, file.mtime_ns)
     return versions
 

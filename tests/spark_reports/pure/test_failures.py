@@ -61,6 +61,7 @@ FORBIDDEN = (
             "s3a://a.B: getFileStatus on s3a://a.B: null (Status Code: 403):null. Check",
             "the credentials",
         ),
+        (["Conflicting partition column names detected:\n\tPartition"], "Conflicting", "run it again"),
         (["Cannot connect to it", "java.io.IOException: nn"], "Cannot connect to it: nn", ""),
         (["x: jdk.net.UnknownHostException: nn1"], "x: jdk.net.UnknownHostException: nn1", ""),
         (['x: No FileSystem for scheme "foo"'], "x: No FileSystem", "hadoop-aws for s3a"),

@@ -69,7 +69,9 @@ def test_trend_what_if_and_gate_run_where_there_is_neither_spark_nor_java(tmp_pa
 
 def test_files_of_a_daily_at_work_are_not_read(tmp_path):
     write(tmp_path)
-    for name in (".spark-staging-1/event_date=2026-11-20/part-1.parquet", "event_date=2026-11-20/_part"):
+    """A folder within that of the day is of a `daily` that wrote the day at the same time as another one."""
+    day = "event_date=2026-11-20"
+    for name in (f".spark-staging-1/{day}/part-1.parquet", f"{day}/_part", f"{day}/{day}/part-1.parquet"):
         path = tmp_path / "producers" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"half a file")

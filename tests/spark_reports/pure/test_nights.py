@@ -1,0 +1,180 @@
+"""Nights of `daily --store` without Spark: stand-ins write the table and the reports."""
+
+import json
+import shutil
+import subprocess
+import sys
+from contextlib import nullcontext
+from datetime import date
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+
+from spark_reports.cli import main
+from spark_reports.commands import day_by_day, spark_run
+from spark_reports.errors import FailedError
+from spark_reports.log import compact, folders, late_days
+from spark_reports.log.compact import Compacted
+from spark_reports.log.period import days_between
+from spark_reports.log.store import Table
+from spark_reports.report.rollup import TABLES
+from tsproxy.model.exits import FAILED, OK
+
+
+class Killed(BaseException):
+    """The end of a process that nobody expects."""
+
+
+class Nights:
+    """A store, and the nights that write it."""
+
+    def __init__(self, store):
+        self.store = store
+        self.made = []
+        self.during = {}
+        """Called in the middle of a day's report, by day."""
+
+    def run(self, days, *more):
+        """A night: its exit code, and the days whose reports it began."""
+        self.made.clear()
+        (self.store / "in").mkdir(exist_ok=True)
+        asked = ("daily", "--date", days, "--input", str(self.store / "in"), "--store", str(self.store))
+        return main([*asked, *more]), [*self.made]
+
+    def compact(self, _spark, source, table, **_options):
+        for day in days_between(source.first, source.last):
+            write(Path(table.name) / f"event_date={day}" / "part-0")
+        return Compacted(2, 0, {}, 0)
+
+    def reported(self, days, day, **_options):
+        self.made.append(str(day))
+        for name in TABLES:
+            folder = self.store / "rollup" / name / f"event_date={day}"
+            shutil.rmtree(folder, ignore_errors=True)  # as Spark does before it moves the new one there
+            self.during.pop(str(day), lambda: None)()
+            write(folder / "part-0")
+        write(self.store / "rollup" / "days" / f"{day}.json", "{}")
+        return OK
+
+    @property
+    def unmade(self):
+        return json.loads((self.store / "reports" / "unmade.json").read_text())
+
+
+def write(path, text=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def delete(_spark, folder):
+    path = Path(folder)
+    path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+
+
+def matches(_spark, glob):
+    """Also of a glob with one pair of braces, which Python's do not know."""
+    head, _, rest = glob.partition("{")
+    choices, _, tail = rest.partition("}")
+    globs = [f"{head}{choice}{tail}" for choice in choices.split(",")]
+    return [Java(path) for each in globs for path in Path("/").glob(each.lstrip("/"))]
+
+
+def killed():
+    raise Killed
+
+
+@pytest.fixture
+def nights(tmp_path, monkeypatch):
+    made = Nights(tmp_path)
+    names = lambda _, folder: sorted(each.name for each in Path(folder).glob("*"))  # noqa: E731
+    monkeypatch.setattr(folders, "names", names)
+    monkeypatch.setattr(folders, "matches", matches)
+    monkeypatch.setattr(folders, "delete", delete)
+    monkeypatch.setattr(spark_run, "spark_session", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(compact, "compact", made.compact)
+    monkeypatch.setattr(late_days, "days", lambda *_: set())
+    monkeypatch.setattr(day_by_day.Days, "reported", lambda *given, **more: made.reported(*given, **more))
+    return made
+
+
+class Java:
+    """A file as Hadoop lists it, and its path."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def getPath(self):  # noqa: N802  # Java's name
+        return self
+
+    def getParent(self):  # noqa: N802
+        return Java(self.path.parent)
+
+    def getName(self):  # noqa: N802
+        return self.path.name
+
+    def toString(self):  # noqa: N802
+        return str(self.path)
+
+
+def test_two_runs_do_not_write_a_store_at_once_and_the_one_at_work_goes_on(nights, capsys):
+    """Each replaced a day of the other: its numbers were doubled, and the notes of the other were lost."""
+    other = []
+    nights.during["2026-11-20"] = lambda: other.append(main(backfill))
+    backfill = ["daily", "--date", "2026-10-01", "--input", str(nights.store), "--store", str(nights.store)]
+    assert nights.run("2026-11-20") == (OK, ["2026-11-20"])
+    assert other == [FAILED]
+    places = [nights.store / name for name in ("lines", "reports", "rollup")]
+    text = f"spark_reports: {places[0]}: another run writes there: run this one after it\n"
+    assert capsys.readouterr().err == text
+    for place in places:  # each alone may be shared by runs of other stores
+        another = ["daily", "--input", str(nights.store), "--output", str(place)]
+        nights.during["2026-11-20"] = lambda another=another: other.append(main(another))
+        nights.run("2026-11-20")
+        assert other.pop() == FAILED
+    assert main(backfill) == OK
+
+
+def test_a_run_that_was_killed_stops_no_later_one(nights):
+    program = (
+        "import os, signal; from spark_reports.report.files import alone\n"
+        f"with alone([{str(nights.store / 'lines')!r}]): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
+    assert nights.run("2026-11-20") == (OK, ["2026-11-20"])
+
+
+def test_a_run_removes_the_notes_of_no_other_run(nights):
+    """On an object store nothing keeps two runs apart. The one that began later was killed."""
+    notes = nights.store / "reports" / "unmade.json"
+    nights.during["2026-11-20"] = lambda: notes.write_text('["2026-10-01", "2026-11-20"]')
+    nights.run("2026-11-20")
+    assert nights.unmade == ["2026-10-01"]
+    assert nights.run("2026-11-21")[1] == ["2026-10-01", "2026-11-20", "2026-11-21"]
+    assert nights.unmade == []
+
+
+def test_a_second_copy_of_a_day_is_removed(nights, capsys):
+    """Spark reads no table that has one: each later night ended with an error."""
+    nights.run("2026-11-20")
+    copy = nights.store / "lines" / "event_date=2026-11-20" / "event_date=2026-11-20"
+    write(copy / "part-1")
+    assert nights.run("2026-11-21")[0] == OK
+    assert not copy.exists()
+    assert "A second copy of 2026-11-20 was removed: two runs had " in capsys.readouterr().out
+
+
+def test_a_write_that_met_another_one_fails(nights):
+    """The frame writes as Spark does while another run has put the day there."""
+    table, frame = Table(str(nights.store / "hours")), Mock()
+    day = Path(table.name) / "event_date=2026-11-20"
+    rows = frame.write.mode().partitionBy().option()
+
+    def parquet(_name):
+        write(day / "part-0")
+        write(day / day.name / "part-1")
+
+    rows.parquet = rows.option().parquet = parquet
+    with pytest.raises(FailedError, match="another run wrote 2026-11-20 to"):
+        table.replace_days(frame, [date(2026, 11, 19), date(2026, 11, 20)])
+    assert [path.name for path in day.iterdir()] == ["part-0"]
