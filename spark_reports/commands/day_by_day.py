@@ -17,14 +17,15 @@ each of them has done so.
 
 Only while the table lacks lines of a day, a run finds that its report must be made. So the days are noted
 beside the reports (`unmade.json`) before the table has them, until their reports are made. If the run is
-killed in between, the next one writes and makes them, and checks their gates.
+killed in between, the next one writes and makes them, and checks their gates. The day before is noted, too:
+its report is made again, and nothing else.
 """
 
 import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final
@@ -81,12 +82,15 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         if nested := table.remove_nested(spark):
             days.tell(f"A second copy of {nested} was removed: two runs had written to {lines} at once.\n")
         asked = set(days_between(first, last))
-        left_over = days.left_over() - asked
+        found = days.left_over()
+        left_over = {day for day in found if found[day]} - asked
         missed, late = days.write(asked, left_over)
         checked = asked | left_over | missed
         written = checked | late
         before = {first - timedelta(days=1)} & table.days(spark)  # not in the first run
-        codes = {day: days.reported(day, is_checked=day in checked) for day in sorted(written | before)}
+        again = (before | found.keys()) - written
+        days.note_unmade(again, has_lines=True)
+        codes = {day: days.reported(day, is_checked=day in checked) for day in sorted(written | again)}
         days.note_made()
         code = next((code for code in _WORST_FIRST if code in {codes[day] for day in written}), OK)
         empty = [day.isoformat() for day in sorted(asked) if codes[day] is None]
@@ -108,8 +112,8 @@ class Days:
     publication: Publication
     log: "Source"
     table: "Table"
-    noted: set[date] = field(default_factory=set)
-    """The days that this run noted as unmade."""
+    noted: dict[date, bool] = field(default_factory=dict)
+    """The days that this run noted as unmade, as `left_over`."""
 
     def tell(self, text: str) -> None:
         """Print a text, unless the command is to be quiet."""
@@ -117,23 +121,28 @@ class Days:
             sys.stdout.write(text)
             sys.stdout.flush()
 
-    def left_over(self) -> set[date]:
+    def left_over(self) -> dict[date, bool]:
         """The days of a run that was killed, or ended with an error, before it had made their reports. Their
-        partitions may be half written."""
+        partitions may be half written. True, if also their lines are to be written, and their gates checked.
+        """
         text = files.read_if_there(self.spark, self.publication.output, _UNMADE)
-        return set(map(date.fromisoformat, json.loads(text or "[]")))
+        known = json.loads(text or "{}")
+        days = known if isinstance(known, dict) else dict.fromkeys(known, True)  # of an earlier release
+        return {date.fromisoformat(day): bool(is_unwritten) for day, is_unwritten in days.items()}
 
-    def note_unmade(self, days: Iterable[date]) -> None:
-        """Note the days whose lines are written to the table, and whose reports are not made yet."""
-        self.noted.update(days)
-        self._write_unmade(self.left_over() | self.noted)
+    def note_unmade(self, days: Iterable[date], *, has_lines: bool = False) -> None:
+        """Note days whose lines are written to the table, unless it `has_lines` of them, and whose reports
+        are not made yet."""
+        self.noted.update(dict.fromkeys(days, not has_lines))
+        known = self.left_over()
+        self._write_unmade({**known, **{day: known.get(day, False) or self.noted[day] for day in self.noted}})
 
     def note_made(self) -> None:
         """The reports of all noted days are made. On an object store, another run may have noted others."""
-        self._write_unmade(self.left_over() - self.noted)
+        self._write_unmade({day: each for day, each in self.left_over().items() if day not in self.noted})
 
-    def _write_unmade(self, days: Iterable[date]) -> None:
-        text = json.dumps(sorted(map(str, days)))
+    def _write_unmade(self, days: Mapping[date, bool]) -> None:
+        text = json.dumps({str(day): days[day] for day in sorted(days)})
         files.write(self.spark, self.publication.output, _UNMADE, f"{text}\n")
 
     def write(self, asked: set[date], left_over: set[date]) -> tuple[set[date], set[date]]:

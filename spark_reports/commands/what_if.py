@@ -47,16 +47,18 @@ def run(options: argparse.Namespace) -> int:
     owners = question.owners_of(options)
     first, last = arguments.period_of(options)
     facts = stored.days(options.rollup, first, last)
-    there = stored.days_of(options.rollup, "producers", first, last)
-    there |= set(question.without_records(facts))
+    judged, timed = (stored.days_of(options.rollup, name, first, last) for name in ("producers", "drift"))
+    empty = set(question.without_records(facts))
+    there = timed | judged | empty
     drift = stored.drift(options.rollup, first, last, options.topic, options.client)
     drift = question.asked(drift, options.team, owners)
     if not len(drift.rows):
         raise NothingToReportError(_nothing(options, first, last, there))
     answer = _answer(drift, options.after, options.before, options.top)
-    answer["missing_days"] = question.missing_days(first, last, there)
+    missing, untimed = question.missing_days(first, last, there), sorted(judged - timed - empty)
+    answer["missing_days"] = sorted({*missing, *untimed})
     answer["logs"] = question.logs(facts)
-    doubts = list(question.sentences(facts, there, answer["missing_days"]))
+    doubts = [*question.sentences(facts, there, missing), *_untimed(untimed)]
     sys.stdout.write(json.dumps(answer, indent=1) + "\n" if options.json else _text(answer, doubts))
     return OK
 
@@ -71,6 +73,12 @@ def _nothing(options: argparse.Namespace, first: date, last: date, there: set[st
     if not only:
         return f"the rollup {options.rollup} holds no records with timestamps of {period}"
     return f"the rollup {options.rollup} holds {period}, but no records with timestamps of {only}"
+
+
+def _untimed(days: list[str]) -> list[str]:
+    """A sentence about days with records that are not in the answer: none of them has a timestamp, or a run
+    was killed while it wrote the day."""
+    return [f"The rollup holds no records with timestamps of {words.days_in_words(days)}."] if days else []
 
 
 def _answer(drift: "TableSource", after_ms: int | None, before_ms: int | None, top: int) -> dict[str, Any]:

@@ -122,7 +122,7 @@ def test_a_night_makes_up_for_one_that_did_not_run_also_if_it_is_killed_in_betwe
     assert unusable.startswith(f"spark_reports: {DAYS[1]}: 1 line that may hold totals cannot be read: ")
     made = {path.parent.name for path in (tmp_path / "reports").glob("*/report.json")}
     assert made == {*DAYS}
-    assert json.loads((tmp_path / "reports" / "unmade.json").read_text()) == []
+    assert json.loads((tmp_path / "reports" / "unmade.json").read_text()) == {}
 
 
 def test_a_night_without_lines_changes_no_team_and_a_restated_day_without_a_usable_line_fails_its_night(

@@ -36,7 +36,7 @@ class Nights:
         """Called in the middle of a day's report, by day."""
 
     def run(self, days, *more):
-        """A night: its exit code, and the days whose reports it began."""
+        """A night: its exit code, and the days whose reports it began, each with whether it is checked."""
         self.made.clear()
         (self.store / "in").mkdir(exist_ok=True)
         asked = ("daily", "--date", days, "--input", str(self.store / "in"), "--store", str(self.store))
@@ -47,8 +47,8 @@ class Nights:
             write(Path(table.name) / f"event_date={day}" / "part-0")
         return Compacted(2, 0, {}, 0)
 
-    def reported(self, days, day, **_options):
-        self.made.append(str(day))
+    def reported(self, _days, day, *, is_checked):
+        self.made.append((str(day), is_checked))
         for name in TABLES:
             folder = self.store / "rollup" / name / f"event_date={day}"
             shutil.rmtree(folder, ignore_errors=True)  # as Spark does before it moves the new one there
@@ -122,7 +122,7 @@ def test_two_runs_do_not_write_a_store_at_once_and_the_one_at_work_goes_on(night
     other = []
     nights.during["2026-11-20"] = lambda: other.append(main(backfill))
     backfill = ["daily", "--date", "2026-10-01", "--input", str(nights.store), "--store", str(nights.store)]
-    assert nights.run("2026-11-20") == (OK, ["2026-11-20"])
+    assert nights.run("2026-11-20") == (OK, [("2026-11-20", True)])
     assert other == [FAILED]
     places = [nights.store / name for name in ("lines", "reports", "rollup")]
     text = f"spark_reports: {places[0]}: another run writes there: run this one after it\n"
@@ -141,7 +141,7 @@ def test_a_run_that_was_killed_stops_no_later_one(nights):
         f"with alone([{str(nights.store / 'lines')!r}]): os.kill(os.getpid(), signal.SIGKILL)"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == -9
-    assert nights.run("2026-11-20") == (OK, ["2026-11-20"])
+    assert nights.run("2026-11-20") == (OK, [("2026-11-20", True)])
 
 
 def test_a_run_removes_the_notes_of_no_other_run(nights):
@@ -149,9 +149,27 @@ def test_a_run_removes_the_notes_of_no_other_run(nights):
     notes = nights.store / "reports" / "unmade.json"
     nights.during["2026-11-20"] = lambda: notes.write_text('["2026-10-01", "2026-11-20"]')
     nights.run("2026-11-20")
-    assert nights.unmade == ["2026-10-01"]
-    assert nights.run("2026-11-21")[1] == ["2026-10-01", "2026-11-20", "2026-11-21"]
-    assert nights.unmade == []
+    assert nights.unmade == {"2026-10-01": True}
+    assert nights.run("2026-11-21")[1][0] == ("2026-10-01", True)
+    assert nights.unmade == {}
+
+
+@pytest.mark.parametrize("day", ["2026-11-19", "2026-11-20"], ids=["the day before", "the day"])
+def test_the_next_night_makes_the_report_in_which_a_run_was_killed(nights, day):
+    """Its partition of the rollup was gone for ever. The gates of the day before have been checked."""
+    nights.run("2026-11-19")
+    nights.during[day] = killed
+    with pytest.raises(Killed):
+        nights.run("2026-11-20")
+    checked = {"2026-11-20", "2026-11-21"}
+    made = [(each, each in checked) for each in ("2026-11-19", "2026-11-20", "2026-11-21")]
+    assert nights.unmade == {"2026-11-19": False, "2026-11-20": True}
+    assert nights.run("2026-11-21") == (OK, made)
+    assert nights.unmade == {}
+    for name in TABLES:
+        days = [path.name for path in (nights.store / "rollup" / name).glob("*/*")]
+        assert len(days) == len(made)
+    assert nights.run("2026-11-22")[1] == [("2026-11-21", False), ("2026-11-22", True)]
 
 
 def test_a_second_copy_of_a_day_is_removed(nights, capsys):

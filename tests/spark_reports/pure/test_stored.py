@@ -1,6 +1,7 @@
 """A rollup is read by pyarrow: without Spark, never half of a day, and each mistake is a sentence."""
 
 import json
+import shutil
 import subprocess
 import sys
 from datetime import timedelta
@@ -149,6 +150,23 @@ def test_producers_beyond_top_are_counted_and_a_lower_bound_is_called_one(tmp_pa
         "          either: between 100 (50%) and 200 records",
         f"{'svc':>40}: at least 100 records",
     ]
+
+
+def test_what_if_names_a_day_of_which_a_killed_run_left_no_drift(tmp_path, capsys):
+    """The answer left the day out, and said nothing. A day without a record has no drift either."""
+    for number in range(3):
+        write(tmp_path, day=FRIDAY + timedelta(days=number))
+    for day in ("2026-11-21", "2026-11-22"):
+        shutil.rmtree(tmp_path / "drift" / f"event_date={day}")
+    empty = {**reports.week()["2026-11-20"], "day": "2026-11-22", "records": 0}
+    files.write(None, f"{tmp_path}/days", "2026-11-22.json", to_json(empty))
+    period = [*asked("what-if", tmp_path)[:-1], "2026-11-20..2026-11-22"]
+    assert main(period) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("40 records with timestamps")
+    assert "The rollup holds no records with timestamps of 2026-11-21.\n" in said
+    assert main([*period, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["missing_days"] == ["2026-11-21"]
 
 
 def test_a_question_may_be_about_one_team_and_names_applications(tmp_path, capsys):
