@@ -210,14 +210,35 @@ def test_the_time_of_arrival_alone_is_no_repair():
     assert b"tsproxy-arrival-timestamp" in found.rewritten.records
 
 
-def test_a_batch_that_grows_beyond_what_the_topic_takes_is_rejected_with_a_text():
-    data = batch([US] * 20)
-    limits = replace(LIMITS, max_message_bytes=len(data))
+GROWS = {
+    "a repaired batch": ([US] * 20, {"on_violation": REPAIR, "keep_both_times": True}),
+    "a good batch": ([NOW_MS], {"keep_both_times": True}),
+    "a stamped record": ([-1], {"no_timestamp": Choice.STAMP, "keep_original_time": True}),
+}
 
-    [found] = judged_by(view(limits=limits, on_violation=REPAIR, keep_both_times=True), data)
 
-    assert found.verdict.error_code == ErrorCode.MESSAGE_TOO_LARGE
-    assert f"max.message.bytes of {len(data)}" in found.verdict.error_message
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+@pytest.mark.parametrize(("times", "settings"), GROWS.values(), ids=GROWS)
+def test_a_batch_that_grows_beyond_what_the_topic_takes_is_rejected_with_a_text(times, settings, codec):
+    """Brokers compare the size of a batch, and since 4.4 the size of a record in a compressed one."""
+    data = batch(times, codec, value=b"v" * 30)
+    (came,) = record_set.scan(memoryview(data), 2).batches
+    of_a_record = record_batch.read_facts(came, SessionLimits()).largest_record
+
+    def judged_within(batch_bytes, record_bytes):
+        most = {"max_message_bytes": batch_bytes, "max_decompressed_message_bytes": record_bytes}
+        return judged_by(view(limits=replace(LIMITS, **most), **settings), data)[0].verdict
+
+    large = judged_within(len(data), of_a_record)
+    assert large.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert f"exceeds the maximum configured value of {len(data)}" in large.error_message
+    of_size = judged_within(len(data) + 2_000, of_a_record)
+    if codec:
+        assert of_size.error_code == ErrorCode.INVALID_RECORD
+        assert f"exceeds the configured maximum record size of {of_a_record}" in of_size.error_message
+    else:
+        assert of_size == Accept()
+    assert judged_within(len(data) + 2_000, of_a_record + 200) == Accept()
 
 
 class RejectsAll:

@@ -19,7 +19,7 @@ from tsproxy.policy.checks.faults import reject_fault
 from tsproxy.policy.checks.request import a_bit_is_set
 from tsproxy.policy.checks.whole_request import reject_whole_request
 from tsproxy.policy.context import BatchContext, RequestContext
-from tsproxy.policy.judge import ACCEPT, Decision, decide, judge
+from tsproxy.policy.judge import ACCEPT, Decision, decide
 from tsproxy.policy.repair import may_need_stamps
 from tsproxy.session.job import TooDearError, Work, all_steps
 from tsproxy.session.policies import Policies, of_anybody
@@ -181,10 +181,10 @@ def _decide(partition: _Partition, listed: int) -> _Decided:
     if not reader.may_rewrite(context.record_set):
         return _as_it_came(partition, decision)
 
-    def judge_again(records: memoryview) -> Verdict:
-        return judge(reader.read(records).listing(listed))
+    def read_again(records: memoryview) -> BatchContext:
+        return reader.read(records).listing(listed)
 
-    result = rewritten(context, decision.verdict, reader.limits, judge_again, reader.work.charge_again)
+    result = rewritten(context, decision.verdict, reader.limits, read_again, reader.work.charge_again)
     if isinstance(result, Reject):
         return _Decided(partition, Decision(result))
     if result is not None:

@@ -5,6 +5,7 @@ so that the proxy never forwards a repaired batch that it would reject.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from tsproxy.model.kafka import ErrorCode
@@ -12,7 +13,10 @@ from tsproxy.model.policy import TopicPolicy
 from tsproxy.model.records import DELETE_HORIZON
 from tsproxy.model.verdict import Listed, Reason, Reject, UnitGuess, Verdict, reason_out_of_range
 from tsproxy.model.view import SessionLimits
+from tsproxy.policy.checks.batch import size_is_allowed
+from tsproxy.policy.checks.record import records_are_small_enough
 from tsproxy.policy.context import BatchContext
+from tsproxy.policy.judge import judge
 from tsproxy.policy.repair import Repair, repair_of
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.verdict import Rewritten
@@ -31,7 +35,7 @@ def rewritten(
     context: BatchContext,
     verdict: Verdict,
     limits: SessionLimits,
-    judge_again: Callable[[memoryview], Verdict],
+    read_again: Callable[[memoryview], BatchContext],
     charge: Charge,
 ) -> Rewritten | Reject | None:
     """The rewritten batch. None if the batch is forwarded, or rejected, as it came. A Reject if the batch has
@@ -45,9 +49,8 @@ def rewritten(
     data = rewriting.rewrite(context.batch, limits, repair.times_ms, headers, cleared, charge)
     if data is None:
         return None
-    if context.limits is not None and len(data) > context.limits.max_message_bytes:
-        return _too_large(len(data), context.limits.max_message_bytes)
-    again = judge_again(memoryview(data))
+    read = read_again(memoryview(data))
+    again = _too_large(read) or judge(read)
     if isinstance(again, Reject):
         return again
     repaired = _as_rejection(repair, verdict, context.now_ms) if repair.changed else None
@@ -70,12 +73,18 @@ def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Callable[[int]
     return added
 
 
-def _too_large(size: int, allowed: int) -> Reject:
+def _too_large(context: BatchContext) -> Reject | None:
+    """The rejection of a rewritten batch that is too large for its topic. A broker would send no text."""
+    rejection = size_is_allowed(context) or records_are_small_enough(context)
+    if rejection is None:
+        return None
+    is_whole = rejection.error_code == ErrorCode.MESSAGE_TOO_LARGE
     text = (
-        f"The record batch has {size} bytes after its timestamps were repaired, which is more than the "
-        f"topic's max.message.bytes of {allowed} allows; send smaller batches, or right timestamps"
+        f"{rejection.detail} Repaired timestamps or added headers have made it larger than the topic's "
+        f"{'max.message.bytes' if is_whole else 'max.decompressed.message.bytes'} allows; send smaller "
+        f"{'batches' if is_whole else 'records'}, or right timestamps"
     )
-    return Reject(ErrorCode.MESSAGE_TOO_LARGE, text, Reason.BAD_RECORD, detail=text)
+    return replace(rejection, error_message=text, detail=text)
 
 
 def _as_rejection(repair: Repair, verdict: Verdict, now_ms: int) -> Reject:
