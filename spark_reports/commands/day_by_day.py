@@ -11,14 +11,15 @@
    killed one stopped. Only what runs write is removed. A folder in which anything else lies stays.
 
 The exit code is that of the worst day: 1 is worse than 3. It is 1 if a day of `--date`, or a day before that
-was written again, has no usable line. Else it is 3 if a gate tripped for a day of `--date`, or for one that
-the table lacked, or if such a day has unusable lines. Other days before are not checked again: the run after
-each of them has done so.
+was written again, has no usable line or is of several clusters. Else it is 3 if a gate tripped for a day of
+`--date`, or for one that the table lacked, or if such a day has unusable lines. Other days before are not
+checked again: the run after each of them has done so.
 
 Only while the table lacks lines of a day, a run finds that its report must be made. So the days are noted
 beside the reports (`unmade.json`) before the table has them, until their reports are made. If the run is
 killed in between, the next one writes and makes them, and checks their gates. The day before is noted, too:
-its report is made again, and nothing else.
+its report is made again, and nothing else. A day of which no report can be made stays noted, and stops no
+other one: its lines are the same in each night.
 """
 
 import argparse
@@ -32,8 +33,8 @@ from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands import daily_run, publishing
 from spark_reports.commands.publishing import Publication
-from spark_reports.commands.spark_run import spark_at_work
-from spark_reports.errors import LinesWouldVanishError, NothingToReportError
+from spark_reports.commands.spark_run import failures_explained, spark_at_work
+from spark_reports.errors import FailedError, LinesWouldVanishError, NothingToReportError, UsageError
 from spark_reports.log.inputs import nothing_of
 from spark_reports.log.period import days_between
 from spark_reports.report import files, links, teams, words
@@ -90,9 +91,9 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         before = {first - timedelta(days=1)} & table.days(spark)  # not in the first run
         again = (before | found.keys()) - written
         days.note_unmade(again, has_lines=True)
-        codes = {day: days.reported(day, is_checked=day in checked) for day in sorted(written | again)}
-        days.note_made()
-        code = next((code for code in _WORST_FIRST if code in {codes[day] for day in written}), OK)
+        codes, unmade = days.all_reported(written, again, checked)
+        days.note_made(unmade)
+        code = next((code for code in _WORST_FIRST if code in {codes[day] for day in written | unmade}), OK)
         empty = [day.isoformat() for day in sorted(asked) if codes[day] is None]
         if options.keep is not None and code != FAILED and not empty:
             first_kept = last - timedelta(days=options.keep)
@@ -137,9 +138,11 @@ class Days:
         known = self.left_over()
         self._write_unmade({**known, **{day: known.get(day, False) or self.noted[day] for day in self.noted}})
 
-    def note_made(self) -> None:
-        """The reports of all noted days are made. On an object store, another run may have noted others."""
-        self._write_unmade({day: each for day, each in self.left_over().items() if day not in self.noted})
+    def note_made(self, unmade: set[date]) -> None:
+        """The reports of all noted days are made, but `unmade` ones. On an object store, another run may have
+        noted others."""
+        made = self.noted.keys() - unmade
+        self._write_unmade({day: each for day, each in self.left_over().items() if day not in made})
 
     def _write_unmade(self, days: Mapping[date, bool]) -> None:
         text = json.dumps({str(day): days[day] for day in sorted(days)})
@@ -168,20 +171,34 @@ class Days:
             self.tell(f"{cause} {day}, which was written now.\n")
         return late - held, late & held
 
+    def all_reported(
+        self, written: set[date], again: set[date], checked: set[date]
+    ) -> tuple[dict[date, int | None], set[date]]:
+        """Make the reports of the days that were `written`, and others `again`. Return the code of each day,
+        as `reported` or FAILED, and the days whose reports a later run is to make."""
+        codes, unmade = dict[date, int | None](), set[date]()
+        for day in sorted(written | again):
+            try:
+                with failures_explained():
+                    codes[day] = self.reported(day, is_checked=day in checked)
+            except (FailedError, UsageError) as error:
+                sys.stderr.write(f"spark_reports: {day}: {error}\n")
+                codes[day] = FAILED
+                is_final = isinstance(error, NothingToReportError | LinesWouldVanishError)
+                # An older day of several clusters has its report: of the one that --cluster named then.
+                if not is_final and (day in written or not isinstance(error, UsageError)):
+                    unmade.add(day)
+        return codes, unmade
+
     def reported(self, day: date, *, is_checked: bool) -> int | None:
         """Make the report of a day, and write its files. Its gates and its unusable lines count if it
         `is_checked`.
 
-        Return OK, TRIPPED, FAILED if no line of the day can be used or if the rollup holds it of another
-        log, or None if there is no line.
+        Return OK, TRIPPED, or None if there is no line. Raises as `daily_run.made`.
         """
         source = replace(self.log, inputs=[self.table.name], first=day, last=day, is_table=True)
         publication = self.publication.of_day(day)
-        try:
-            report = daily_run.made(self.spark, publication, source)
-        except (NothingToReportError, LinesWouldVanishError) as error:
-            sys.stderr.write(f"spark_reports: {error}\n")
-            return FAILED
+        report = daily_run.made(self.spark, publication, source)
         if report is None:
             return None
         text = f"{report['first_day']}: {report['headline']} {report['log']['sentence']}"

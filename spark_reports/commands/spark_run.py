@@ -93,13 +93,14 @@ def spark_at_work(options: argparse.Namespace, *, writes: Sequence[str] = ()) ->
         from spark_reports.log.damaged_files import SKIPS
 
         skips = {SKIPS: "true"} if getattr(options, "skip_damaged_files", False) else {}
-        with _failures_explained(), _errors_said_once(), settings(spark, skips):
+        with failures_explained(), _errors_said_once(), settings(spark, skips):
             yield spark
 
 
 @contextmanager
-def _failures_explained() -> Iterator[None]:
-    """Inside the block, an error of Spark becomes one line."""
+def failures_explained() -> Iterator[None]:
+    """Inside the block, an error of Spark becomes one line: SparkUnavailableError, or UsageError for a path
+    that does not exist."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from pyspark.errors import PySparkException
 
 from spark_reports.cli import main
 from spark_reports.commands import day_by_day, spark_run
@@ -19,6 +20,7 @@ from spark_reports.log.compact import Compacted
 from spark_reports.log.period import days_between
 from spark_reports.log.store import Table
 from spark_reports.report.rollup import TABLES
+from spark_reports.report.sums import require_one_cluster
 from tsproxy.model.exits import FAILED, OK
 
 
@@ -196,3 +198,37 @@ def test_a_write_that_met_another_one_fails(nights):
     with pytest.raises(FailedError, match="another run wrote 2026-11-20 to"):
         table.replace_days(frame, [date(2026, 11, 19), date(2026, 11, 20)])
     assert [path.name for path in day.iterdir()] == ["part-0"]
+
+
+def two_clusters():
+    require_one_cluster([{"cluster": "OLD", "last_cluster": "NEW"}])
+
+
+def overflow():
+    raise PySparkException("[ARITHMETIC_OVERFLOW] long overflow")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(two_clusters, "the log is of 2 clusters"), (overflow, "A sum does not fit")]
+)
+def test_a_day_that_cannot_be_reported_stops_no_other_day(nights, capsys, error, said):
+    """The proxies were moved to another cluster at noon: the lines of this day never change."""
+    moved, after = "2026-11-20", ["2026-11-21", "2026-11-22"]
+    nights.run("2026-11-19")
+    for day in (moved, *after):
+        nights.during[moved] = error
+        code, begun = nights.run(day)
+        assert (code, begun[-1]) == (FAILED, (day, True))
+        [told] = capsys.readouterr().err.splitlines()
+        assert told.startswith(f"spark_reports: {moved}: ")
+        assert said in told
+        assert nights.unmade == {moved: True}
+
+
+def test_a_day_of_two_clusters_is_made_by_its_cluster_and_the_next_nights_need_no_option(nights):
+    nights.during["2026-11-20"] = two_clusters
+    assert nights.run("2026-11-20")[0] == FAILED
+    assert nights.run("2026-11-20", "--cluster", "NEW")[0] == OK
+    nights.during["2026-11-20"] = two_clusters
+    assert nights.run("2026-11-21")[0] == OK
+    assert nights.unmade == {}
