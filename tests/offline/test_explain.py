@@ -106,7 +106,49 @@ def test_a_topics_limits_that_nobody_says_are_left_to_the_broker(explained):
     assert "unknown (no broker was asked)" in explained(*asked, policy="policy: {}")
     found = as_json(explained, *asked, "--before", "7d", policy="policy: {}")
     assert (found["forwarded"], found["rejection"]["reason"]) == (False, "too_old")
-    assert as_json(explained, *asked, policy="policy: {}")["forwarded"]
+    assert as_json(explained, *asked, policy="policy: {}")["forwarded"] is None
+
+
+ONE_SIDE = (
+    "policy: { rules: [{ name: old, match: { topics: [orders] }, message.timestamp.before.max.ms: 12h }] }"
+)
+UNLESS = "forwarded, unless the topic's own limits say otherwise"
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "limits", "fate"),
+    [
+        (ONE_SIDE, (), "12 h behind, unknown ahead (the topic's own; pass --after)", UNLESS),
+        (ONE_SIDE, ("--after", "3h"), "12 h behind, 3 h ahead", "forwarded"),
+        (
+            "policy: {}",
+            ("--before", "1d"),
+            "1 day behind, unknown ahead (the topic's own; pass --after)",
+            UNLESS,
+        ),
+        (
+            "policy: { limits_from: stricter, defaults: { message.timestamp.after.max.ms: 3h } }",
+            (),
+            "unknown behind (the topic's own; pass --before), 3 h ahead (or the topic's own; pass --after)",
+            UNLESS,
+        ),
+        ("policy: {}", (), "unknown (no broker was asked); pass --before and --after", UNLESS),
+    ],
+)
+def test_a_limit_that_only_the_topic_knows_is_unknown(explained, policy, more, limits, fate):
+    """The record is two hours ahead. The topic's own limit may reject it."""
+    asked = ("--topic", "orders", "--timestamp", str(NOW_MS + 7_200_000), *more)
+    said = explained(*asked, policy=policy)
+    assert (f"limits     {limits}\n" in said, f"fate       {fate}\n" in said) == (True, True)
+    found = as_json(explained, *asked, policy=policy)
+    assert (found["limits_known"], found["limits_unknown"] == []) == (fate != UNLESS,) * 2
+
+
+def test_a_bound_that_only_the_topic_knows_is_in_no_text(explained):
+    asked = ("--topic", "orders", "--timestamp", str(NOW_MS - 13 * 3_600_000))
+    said = explained(*asked, policy=ONE_SIDE)
+    assert f"should be within [{NOW_MS - 12 * 3_600_000}, …]" in said
+    assert "fate       rejected\n" in said
 
 
 @pytest.mark.parametrize("timestamp", ["-1", "0", "-9223372036854775808", "9223372036854775807"])

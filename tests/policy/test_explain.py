@@ -1,32 +1,37 @@
 """The explanation of one timestamp: what the candidate would say, and what a custom rule gets to see."""
 
 import re
+from dataclasses import replace
 from struct import unpack_from
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged
+from tests.policy.verdicts import DAY_MS, HOUR_MS, LIMITS, NOW_MS, judged, judged_by
 from tests.session.conversation import PEER
 from tests.wire.batches import batch
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN
 from tsproxy.model.policy import (
     Choice,
+    LimitsFrom,
     Match,
     Mode,
     NamePattern,
     OnViolation,
     Policy,
+    Preset,
     Rule,
     RuleSettings,
     TimeLimit,
     Waiver,
 )
 from tsproxy.model.records import DELETE_HORIZON
-from tsproxy.model.verdict import Reason, Reject
-from tsproxy.policy.explain import explain
+from tsproxy.model.verdict import Reason, Reject, TopicLimits
+from tsproxy.model.view import View
+from tsproxy.offline.explain import as_text
+from tsproxy.policy.explain import ANY_LIMITS, explain
 
 CANDIDATE = RuleSettings(after=TimeLimit(1000))
 
@@ -145,6 +150,53 @@ def test_explain_says_what_the_session_does_with_a_batch_of_that_record(settings
     assert told.repaired_ms == (written and unpack_from(">q", written.records, 27)[0])
     if written is None:
         assert _as_told(told.rejection or told.candidate) == _as_told(rejection)
+
+
+sides = st.none() | st.sampled_from([0, 1, HOUR_MS, DAY_MS])
+policies = st.builds(
+    Policy,
+    mode=st.sampled_from(Mode),
+    limits_from=st.sampled_from(LimitsFrom),
+    clock_tolerance_ms=st.sampled_from([0, 1]),
+    defaults=st.builds(RuleSettings, before=limits, after=limits),
+    rules=st.builds(
+        lambda settings, preset: (Rule("own", Match(), replace(settings, preset=preset)),),
+        settings,
+        st.none() | st.sampled_from(Preset),
+    ),
+)
+
+
+@given(
+    policies,
+    near | odd,
+    st.builds(TopicLimits, before_max_ms=sides, after_max_ms=sides),
+    st.sets(st.sampled_from(["before_max_ms", "after_max_ms"])),
+)
+@example(
+    Policy(rules=(Rule("own", Match(), RuleSettings(before=TimeLimit(DAY_MS))),)),
+    NOW_MS + 2 * HOUR_MS,
+    TopicLimits(after_max_ms=HOUR_MS),
+    set(),
+)
+@example(Policy(), NOW_MS + 2 * HOUR_MS, TopicLimits(after_max_ms=HOUR_MS), {"before_max_ms"})
+def test_explain_is_not_certain_of_what_the_limits_of_the_topic_may_change(policy, time_ms, real, given):
+    """The session knows them. Explain knows those that are `given`."""
+    given = {side: getattr(real, side) for side in given}
+    known, *others = (replace(each, **given) for each in (TopicLimits(), *ANY_LIMITS))
+    known = known if given else None
+    told = explain(policy, PEER, "t", time_ms, now_ms=NOW_MS, known=known, on_kafka_4=known, others=others)
+    view = View(topics={"t": real}, topics_on_kafka_4={"t": real}, policy=policy)
+    (done,) = judged_by(view, batch([time_ms]))
+    written = done.rewritten if done.rewritten and done.rewritten.repair else None
+    if told.is_certain:
+        assert told.is_forwarded is not isinstance(done.verdict, Reject)
+        assert told.repaired_ms == (written and unpack_from(">q", written.records, 27)[0])
+    said = as_text(told, time_ms, NOW_MS)
+    if isinstance(done.verdict, Reject):
+        assert not re.search("^fate .*forwarded[^,]*$", said, re.M)
+    if told.is_certain and isinstance(done.verdict, Reject) and "…" not in said:
+        assert _as_told(told.rejection) == _as_told(done.verdict)
 
 
 def _as_told(rejection):

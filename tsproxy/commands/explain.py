@@ -95,7 +95,7 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     peer = Peer(
         "", options.address, 0, options.client_id, principal=options.principal, client_software=software
     )
-    known, on_kafka_4 = _topic_limits(options.before, options.after)
+    known, on_kafka_4, others = _topic_limits(options.before, options.after)
     answer = explain(
         policy,
         peer,
@@ -105,6 +105,7 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
         known=known,
         on_kafka_4=on_kafka_4,
         has_bit_6=options.bit_6,
+        others=others,
     )
     if options.json:
         print(json.dumps(as_json(answer), indent=2))
@@ -115,14 +116,22 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
 
 def _topic_limits(
     before: TimeLimit | None, after: TimeLimit | None
-) -> tuple[TopicLimits | None, TopicLimits | None]:
-    """A topic's own limits, and the same as a 4.x broker computes them. The given values count as values of
-    the topic."""
+) -> tuple[TopicLimits | None, TopicLimits | None, list[TopicLimits]]:
+    """A topic's own limits, the same as a 4.x broker computes them, and others that the topic may have. The
+    given values count as values of the topic."""
     if before is None and after is None:
-        return None, None
-    before_ms, after_ms = (None if span is None else span.max_ms for span in (before, after))
-    known = TopicLimits(before_max_ms=before_ms, after_max_ms=after_ms)
-    return known, known if after is not None else replace(known, after_max_ms=HOUR_MS)
+        return None, None, []
+    from tsproxy.policy.explain import ANY_LIMITS
+
+    known, *others = (
+        replace(
+            limits,
+            before_max_ms=before.max_ms if before else limits.before_max_ms,
+            after_max_ms=after.max_ms if after else limits.after_max_ms,
+        )
+        for limits in (TopicLimits(), *ANY_LIMITS)
+    )
+    return known, known if after is not None else replace(known, after_max_ms=HOUR_MS), others
 
 
 def _any_time_ms(text: str) -> int:

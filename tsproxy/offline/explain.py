@@ -1,6 +1,7 @@
 """`tsproxy explain` as text: the rule, the limits, the verdict on the timestamp, and its reason."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MIN, NO_TIMESTAMP, ErrorCode, TimestampType
@@ -18,24 +19,26 @@ _RULES: Final = {
     TOPIC_LIMITS: "none; the limits that policy.limits_from names decide",
     INTERNAL_TOPICS: "none; an internal topic is left alone unless a rule names it",
 }
+_NUMBERS: Final = re.compile(r"(-?\d+)")
 
 
 def as_json(answer: Explanation) -> dict[str, object]:
     policy = answer.policy
     return {
-        "forwarded": answer.is_forwarded,
+        "forwarded": answer.is_forwarded if answer.is_certain else None,
         "rule": policy.rule,
         "place": answer.rule.place if answer.rule else None,
         "mode": policy.mode.value,
         "waiver": policy.waiver,
         "limits": _limits_as_json(policy.limits),
-        "limits_known": policy.is_known,
+        "limits_known": not answer.unknown_limits,
+        "limits_unknown": list(answer.unknown_limits),
         "extended": answer.is_extended,
         "mended_ms": answer.repaired_ms,
-        "rejection": _rejection_as_json(answer.rejection),
+        "rejection": _rejection_as_json(answer.rejection, _text(answer)),
         "candidate": _limits_as_json(policy.candidate),
         "candidate_asked": answer.is_candidate_asked,
-        "candidate_rejection": _rejection_as_json(answer.candidate),
+        "candidate_rejection": _rejection_as_json(answer.candidate, _text_of(answer.candidate)),
         "unit_hint": answer.unit_hint,
         "failed_rules": list(answer.failures),
     }
@@ -56,11 +59,12 @@ def _lines(answer: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tupl
     yield "mode", policy.mode.value
     if policy.mode is not Mode.OFF:
         unknown = "unknown (no broker was asked); pass --before and --after"
-        yield "limits", _limits(policy.limits) if policy.limits else unknown
-    yield "fate", _fate(answer)
+        yield "limits", _limits(policy.limits, answer.unknown_limits) if policy.limits else unknown
+    unless = "" if answer.is_certain else ", unless the topic's own limits say otherwise"
+    yield "fate", f"{_fate(answer)}{unless}"
     if answer.rejection:
         yield "reason", f"{answer.rejection.reason.value}, error code {_code(answer.rejection)}"
-        yield "text", _text(answer.rejection) or "none"
+        yield "text", _text(answer) or "none"
     for failure in answer.failures:
         yield "failed", failure
     if policy.candidate and answer.is_candidate_asked:
@@ -98,19 +102,33 @@ def _time(timestamp_ms: int, now_ms: int, is_extended: bool) -> str:
     return f"{timestamp_ms} is {instant(timestamp_ms)}, {span(abs(ahead_ms))} {side} {instant(now_ms)}"
 
 
-def _limits(limits: TopicLimits) -> str:
+def _limits(limits: TopicLimits, unknown: Collection[str] = ()) -> str:
     if limits.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return "none: the broker writes its own time (LogAppendTime)"
-    behind, ahead = (_bound(bound) for bound in (limits.before_max_ms, limits.after_max_ms))
-    return f"{behind} behind, {ahead} ahead"
+    sides = (("before", limits.before_max_ms, "behind"), ("after", limits.after_max_ms, "ahead"))
+    return ", ".join(_side(name, bound_ms, word, name in unknown) for name, bound_ms, word in sides)
 
 
-def _bound(bound_ms: int | None) -> str:
-    return "any" if bound_ms is None else span(bound_ms)
+def _side(name: str, bound_ms: int | None, word: str, is_unknown: bool) -> str:
+    if is_unknown:
+        at_first = f"unknown {word} (" if bound_ms is None else f"{span(bound_ms)} {word} (or "
+        return f"{at_first}the topic's own; pass --{name})"
+    return f"{'any' if bound_ms is None else span(bound_ms)} {word}"
 
 
-def _text(rejection: Reject) -> str | None:
-    """The text that the client gets: of the record, or of the batch if it is rejected as a whole."""
+def _text(answer: Explanation) -> str | None:
+    """The text that the client gets: of the record, or of the batch if it is rejected as a whole. A number
+    that depends on limits that are not known is `…`."""
+    texts = [_text_of(one.rejection) or "" for one in (answer, *answer.by_others)]
+    parts, *others = (_NUMBERS.split(text) for text in texts)
+    alike = [other for other in others if other[::2] == parts[::2]]
+    shown = (part if {*same} <= {part} else "…" for part, *same in zip(parts, *alike, strict=True))
+    return "".join(shown) or None
+
+
+def _text_of(rejection: Reject | None) -> str | None:
+    if rejection is None:
+        return None
     return rejection.violations[0].message if rejection.violations else rejection.error_message
 
 
@@ -128,12 +146,12 @@ def _limits_as_json(limits: TopicLimits | None) -> dict[str, object] | None:
     }
 
 
-def _rejection_as_json(rejection: Reject | None) -> dict[str, object] | None:
+def _rejection_as_json(rejection: Reject | None, text: str | None) -> dict[str, object] | None:
     if rejection is None:
         return None
     return {
         "reason": rejection.reason.value,
         "unit_guess": rejection.unit_guess.value if rejection.unit_guess else None,
         "error_code": int(rejection.error_code),
-        "text": _text(rejection),
+        "text": text,
     }

@@ -3,7 +3,9 @@
 `explain` judges a batch of one record that has this timestamp, and no other fault.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 from tsproxy.model.outcome import Peer
 from tsproxy.model.policy import Mode, Policy, Rule, TopicPolicy, Waiver
@@ -15,6 +17,9 @@ from tsproxy.policy.judge import ACCEPT, judge, judge_candidate
 from tsproxy.policy.repair import repair_of
 from tsproxy.policy.resolve import ClientPolicy
 from tsproxy.policy.units import unit_hint
+
+ANY_LIMITS: Final = (TopicLimits(), TopicLimits(before_max_ms=0, after_max_ms=0))
+"""The loosest and the strictest limits of a topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +45,29 @@ class Explanation:
     is_extended: bool
     failures: tuple[str, ...]
     """The custom rules that failed, each with its error and line of code."""
+    by_others: "tuple[Explanation, ...]" = ()
+    """The same by other limits that the topic may have, if its own ones are not known."""
 
     @property
     def is_forwarded(self) -> bool:
         is_rejected = self.rejection is not None and self.policy.mode is Mode.ENFORCE
         return not is_rejected or self.repaired_ms is not None
+
+    @property
+    def is_certain(self) -> bool:
+        """False if it depends on limits of the topic that are not known what becomes of the record."""
+        fates = {(answer.is_forwarded, answer.repaired_ms) for answer in (self, *self.by_others)}
+        return len(fates) == 1
+
+    @property
+    def unknown_limits(self) -> tuple[str, ...]:
+        """The limits in force that depend on limits of the topic that are not known: `before`, `after`."""
+        every = [answer.policy.limits or TopicLimits() for answer in (self, *self.by_others)]
+        bounds = {
+            "before": {limits.before_max_ms for limits in every},
+            "after": {limits.after_max_ms for limits in every},
+        }
+        return tuple(name for name, values in bounds.items() if len(values) > 1)
 
     @property
     def is_candidate_asked(self) -> bool:
@@ -63,10 +86,31 @@ def explain(
     known: TopicLimits | None,
     on_kafka_4: TopicLimits | None,
     has_bit_6: bool = False,
+    others: Sequence[TopicLimits] = (),
 ) -> Explanation:
-    """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. With
+    """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. `others`
+    are the loosest and the strictest ones that it may have instead, if not all of `known` is known. With
     `has_bit_6`, the record's batch has attribute bit 6, and the rule may read the timestamp as KIP-228
     proposed."""
+
+    def explain_by(known: TopicLimits | None, on_kafka_4: TopicLimits | None) -> Explanation:
+        return _explain(policy, peer, topic, timestamp_ms, now_ms, known, on_kafka_4, has_bit_6=has_bit_6)
+
+    by_others = tuple(explain_by(limits, limits) for limits in (ANY_LIMITS if known is None else others))
+    return replace(explain_by(known, on_kafka_4), by_others=by_others)
+
+
+def _explain(
+    policy: Policy,
+    peer: Peer,
+    topic: str,
+    timestamp_ms: int,
+    now_ms: int,
+    known: TopicLimits | None,
+    on_kafka_4: TopicLimits | None,
+    *,
+    has_bit_6: bool,
+) -> Explanation:
     of_client = ClientPolicy(policy, peer)
     topic_policy = of_client.resolve(topic, known, on_kafka_4, now_ms)
 
