@@ -7,6 +7,7 @@ import pytest
 
 from tests.fastpath.test_filters import Filters
 from tests.session.conversation import (
+    DAY_MS,
     HOUR_MS,
     LIMITS,
     NOW_MS,
@@ -367,6 +368,22 @@ def test_with_acks_0_a_good_request_passes_and_no_answer_is_due():
     heartbeat = request(HEARTBEAT, correlation_id=2)
     beat = answer(HEARTBEAT, correlation_id=2)
     assert Conversation() >> forwarded(asked, heartbeat) << booked("unconfirmed", acks=0) >> returned(beat)
+
+
+LATE_MS = NOW_MS - 3 * DAY_MS
+REJECTED = {"too large": ([LATE_MS] * 20, {}, 10), "a wrong checksum": ([LATE_MS], {"crc": 1}, 2)}
+
+
+@pytest.mark.parametrize("acks", [0, -1])
+@pytest.mark.parametrize(("times", "header", "code"), REJECTED.values(), ids=REJECTED)
+def test_with_acks_0_no_code_makes_a_client_send_again(times, header, code, acks):
+    """The client never learns the code, and takes the batch for sent."""
+    view = view_of(limits=replace(LIMITS, max_message_bytes=len(GOOD)))
+    session = Session(replace(PEER, client_software=JAVA), view)
+    effects = session.client_bytes(produce({"t": {0: batch(times, **header)}}, acks=acks), NOW_MS)
+    [outcome] = [effect.outcome for effect in effects if isinstance(effect, Emit)]
+    assert (outcome.verdict, outcome.error_code) == ("rejected", code)
+    assert outcome.is_final is (acks == 0)
 
 
 def test_with_acks_0_the_good_partitions_go_on_and_the_connection_closes():

@@ -225,7 +225,8 @@ def test_without_an_answer_the_connection_closes_as_after_any_rejection():
         << WAITS
         >> later(NAME_WAIT_MS)
         << to_broker(asked({"t": {0: GOOD}}, acks=0))
-        << REFUSED
+        << WANTED
+        << booked("rejected", topic=UNNAMED, error_code=100, is_final=True)
         << booked("unconfirmed", topic="t")
         << closed(CloseReason.ACKS_ZERO_REJECTED)
     )

@@ -44,6 +44,8 @@ def of_rejections(verdict: RequestVerdict) -> Iterator[Outcome]:
 
 
 def _fate(verdict: RequestVerdict, partition: PartitionVerdict, error_code: int) -> Fate:
+    if verdict.acks == 0:  # the client gets no code, and counts the batch as sent
+        return Fate.REJECTED
     return fate_of(error_code, partition.batch, verdict.transactional_id, verdict.peer.client_software)
 
 
