@@ -8,7 +8,8 @@
 
 3. With `--keep 400d`, after a run that went well: the removal of old days from the store. A day goes only if
    the rollup knows that its report was made, and the rollup forgets it last: the next run goes on where a
-   killed one stopped. Only what runs write is removed. A folder in which anything else lies stays.
+   killed one stopped. Nothing goes if `--date` or a clock may be ahead. Only what runs write is removed. A
+   folder in which anything else lies stays.
 
 The exit code is that of the worst day: 1 is worse than 3. It is 1 if a day of `--date`, or a day before that
 was written again, has no usable line or is of several clusters. Else it is 3 if a gate tripped for a day of
@@ -28,7 +29,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from spark_reports.commands import daily_run, publishing
@@ -96,9 +97,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         code = next((code for code in _WORST_FIRST if code in {codes[day] for day in written | unmade}), OK)
         empty = [day.isoformat() for day in sorted(asked) if codes[day] is None]
         if options.keep is not None and code != FAILED and not empty:
-            first_kept = last - timedelta(days=options.keep)
-            old = days.remove_before(first_kept)
-            days.tell(f"Removed {words.many(len(old), 'day')} before {first_kept}.\n" if old else "")
+            days.remove_old(first, last)
     if empty:
         raise NothingToReportError(nothing_of(words.days_in_words(empty), options.input))
     return code
@@ -205,6 +204,38 @@ class Days:
         self.tell(f"{text} Written to {publication.output}.\n")
         return daily_run.ended(report, self.options.fail_on, str(day)) if is_checked else OK
 
+    def remove_old(self, first: date, last: date) -> None:
+        """Remove the days that are too old after a run for these days, unless a clock may be ahead."""
+        first_kept = last - timedelta(days=self.options.keep)
+        if doubt := self._doubt(first, last, first_kept):
+            sys.stderr.write(f"spark_reports: nothing before {first_kept} was removed: {doubt}\n")
+        elif old := self.remove_before(first_kept):
+            self.tell(f"Removed {words.many(len(old), 'day')} before {first_kept}.\n")
+
+    def _doubt(self, first: date, last: date, first_kept: date) -> str:
+        """Why a clock, or `--date`, may be ahead; empty if it is not, and if there is no day to remove.
+
+        The days of a store are nearly in a row. If they are not, a wrong clock would remove all that it has.
+        """
+        days = self._known()
+        if not days or days[0] >= first_kept:
+            return ""
+        if last >= datetime.now(UTC).date():
+            return f"{last} is not over"
+        for edge in (first_kept, first):
+            before = max((day for day in days if day < edge), default=edge)
+            after = min((day for day in days if day >= edge), default=edge)
+            if (after - before).days > LEAST_DAYS:
+                return f"no day between {before} and {after} has a report, so a clock may be wrong"
+        return ""
+
+    def _known(self) -> list[date]:
+        """The days whose reports were made, in order."""
+        from spark_reports.log import folders
+
+        known = map(_FACTS.fullmatch, folders.names(self.spark, f"{self.options.rollup}/days"))
+        return [date.fromisoformat(name[1]) for name in known if name is not None]
+
     def remove_before(self, first_kept: date) -> list[date]:
         """Remove the days before `first_kept` from the table, the rollup and the reports, and return them."""
         from spark_reports.log import folders
@@ -213,9 +244,7 @@ class Days:
         from spark_reports.report.rollup import TABLES
 
         spark, publication, rollup = self.spark, self.publication, self.options.rollup
-        known = [_FACTS.fullmatch(name) for name in folders.names(spark, f"{rollup}/days")]
-        days = [date.fromisoformat(name[1]) for name in known if name is not None]
-        old = [day for day in days if day < first_kept]
+        old = [day for day in self._known() if day < first_kept]
         team_names = folders.names(spark, publication.team_folders) if old else []
         for day in old:
             for stored in (self.table, *(Table(f"{rollup}/{name}") for name in TABLES)):

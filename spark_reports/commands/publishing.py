@@ -6,7 +6,7 @@
 import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
@@ -260,9 +260,10 @@ class Publication:
         if report["owners"] is None or not _has_teams(report):
             return
         before = files.read_folders(spark, self.team_folders, teams.LATEST)
+        today = str(datetime.now(UTC).date())
         for team in report["owners"]["teams"]:
             team_folder = teams.folder_of(team["team"])
-            known = teams.latest(report, team, teams.from_text(before.get(team_folder)))
+            known = teams.latest(report, team, teams.from_text(before.get(team_folder)), today)
             for name, text in team_files.files(report, team, known).items():
                 files.write(spark, f"{self.team_folders}/{team_folder}", name, text)
 

@@ -95,13 +95,15 @@ def page_of(day: str) -> str:
     return f"{day}.html"
 
 
-def latest(report: Report, team: Team, before: Latest | None) -> Latest:
-    """latest.json after the report of one day. `before`: what was there."""
+def latest(report: Report, team: Team, before: Latest | None, today: str) -> Latest:
+    """latest.json after the report of one day. `before`: what was there, maybe of a clock that was ahead of
+    `today`."""
     made = _of_day(report, team)
-    known = [] if before is None else before["days"]
+    now = max(today, made["day"])
+    known = [day for day in before["days"] if day["day"] <= now] if before is not None else []
     made["cluster_id"] = made["cluster_id"] or (before and before["cluster_id"])
     days = {day["day"]: day for day in (*known, *made["days"])}
-    newer = before if before is not None and before["day"] > made["day"] else made
+    newer = before if before is not None and made["day"] < before["day"] <= now else made
     first = str(date.fromisoformat(newer["day"]) - timedelta(days=DAYS - 1))
     return {**newer, "days": [days[day] for day in sorted(days) if day >= first]}
 

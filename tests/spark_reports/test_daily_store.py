@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import date
 from itertools import groupby
 from unittest.mock import Mock
 
@@ -10,7 +11,7 @@ import pytest
 from spark_reports.cli import main
 from spark_reports.commands import daily_run
 from spark_reports.report import teams
-from tests.spark_reports.day import DAY_MS, HOUR_MS, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 from tests.spark_reports.schedules import of_airflow
 
@@ -169,8 +170,8 @@ def test_days_that_are_older_than_keep_are_removed_after_a_run_that_went_well(sp
     own = {"boot": "px-1", "proxy": "px"}
     rejected = {"verdict": "rejected", "reason": "too_old", "error_code": 32, "bad_records": 10}
     old = ["2026-10-01", "2026-10-02"]
-    for number, day in enumerate((*old, DAYS[0])):
-        at_ms = MIDNIGHT_MS - (50 - number) * DAY_MS if day in old else MIDNIGHT_MS
+    for number, day in enumerate((*old, "2026-10-25", DAYS[0])):  # nearly in a row: no clock is ahead
+        at_ms = MIDNIGHT_MS + (date.fromisoformat(day) - FRIDAY).days * DAY_MS
         lines = [counters(2 * number, at_ms, **own, **rejected), heartbeat(2 * number + 1, at_ms, **own)]
         write(tmp_path / "tsproxy" / f"decisions-{day.replace('-', '')}T000000Z-px-1.jsonl", *lines)
     (tmp_path / "owners.toml").write_text('[[owners]]\nteam = "all"\nclient_ids = ["*"]\n')
@@ -184,7 +185,7 @@ def test_days_that_are_older_than_keep_are_removed_after_a_run_that_went_well(sp
     assert main([*asked, "--fail-on", "rejected_records>0"]) == 3  # everything is written
     assert [path.name for path in mine.parent.iterdir()] == ["mine.txt"]
     there = {path.name for path in (tmp_path / "lines").glob("event_date=*")}
-    assert there == {unmade.name, f"event_date={DAYS[0]}"}
+    assert there == {unmade.name, "event_date=2026-10-25", f"event_date={DAYS[0]}"}
     left = [str(path) for path in tmp_path.rglob("*") if any(day in str(path) for day in old)]
     assert sorted(left) == [str(mine.parent), str(mine)]
     texts = [path.read_text() for path in (tmp_path / "reports").rglob("*.*") if path.is_file()]

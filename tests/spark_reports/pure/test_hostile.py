@@ -34,7 +34,7 @@ def files_with(text):
         "report.html": html.render(report),
         **{
             f"team {name}": made
-            for name, made in render.files(report, team, teams.latest(report, team, None)).items()
+            for name, made in render.files(report, team, teams.latest(report, team, None, "")).items()
         },
         "index.html": index.render(reports.week(**{f"d{n}": named for n in range(13, 21)})),
         "report.csv": sheet.render(report),

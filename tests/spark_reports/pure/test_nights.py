@@ -174,6 +174,34 @@ def test_the_next_night_makes_the_report_in_which_a_run_was_killed(nights, day):
     assert nights.run("2026-11-22")[1] == [("2026-11-21", False), ("2026-11-22", True)]
 
 
+@pytest.mark.parametrize(
+    ("nights_of", "why"),
+    [
+        (["2099-01-25"], "2099-01-25 is not over"),
+        (["2026-11-28"], "no day between 2026-10-20 and 2026-11-28 has a report, so a clock may be wrong"),
+        (["2026-11-27", "2026-11-28"], "no day between 2026-10-20 and 2026-11-27 has a report, so a clock"),
+    ],
+)
+def test_a_clock_that_is_ahead_removes_nothing(nights, capsys, nights_of, why):
+    """The lines of a proxy whose clock was ahead emptied the store. A wrong clock lasts more than a night."""
+    nights.run("2026-10-18..2026-10-20")
+    for night in nights_of:
+        assert nights.run(night, "--keep", "32d", "--quiet")[0] == OK
+    assert why in capsys.readouterr().err.splitlines()[-1]
+    assert len(list((nights.store / "lines").iterdir())) == 3 + len(nights_of)
+
+
+def test_days_nearly_in_a_row_are_removed(nights, capsys):
+    nights.run("2026-10-18..2026-10-20")
+    nights.run("2026-11-10")
+    assert nights.run("2026-11-20", "--keep", "32d")[0] == OK
+    printed = capsys.readouterr()
+    assert printed.out.endswith("Removed 1 day before 2026-10-19.\n")
+    assert printed.err == ""
+    left = sorted(path.name[-5:] for path in (nights.store / "lines").iterdir())
+    assert left == ["10-19", "10-20", "11-10", "11-20"]
+
+
 def test_a_second_copy_of_a_day_is_removed(nights, capsys):
     """Spark reads no table that has one: each later night ended with an error."""
     nights.run("2026-11-20")

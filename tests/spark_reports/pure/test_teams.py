@@ -30,14 +30,14 @@ owners = [
 """
 
 
-def folder(report, team, before=None):
+def folder(report, team, before=None, today="2026-12-01"):
     """The files of a team, by name."""
     [own] = [each for each in report["owners"]["teams"] if each["team"] == team]
-    return render.files(report, own, teams.latest(report, own, teams.from_text(before)))
+    return render.files(report, own, teams.latest(report, own, teams.from_text(before), today))
 
 
-def latest(report, team, before=None):
-    return json.loads(folder(report, team, before)[teams.LATEST])
+def latest(report, team, *before):
+    return json.loads(folder(report, team, *before)[teams.LATEST])
 
 
 def of_all():
@@ -158,6 +158,17 @@ def test_thirty_days_are_kept_and_an_earlier_day_that_is_made_again_changes_only
     assert {f"{each['day']}.html" for each in after["days"]} <= set(page.links)
     later = latest(on("2026-11-20", day_of), "Ours", text)  # days without a report are days, too
     assert [each["day"][5:] for each in later["days"]] == [*(f"10-{n}" for n in range(22, 32)), "11-20"]
+
+
+def test_a_day_of_a_clock_that_was_ahead_does_not_stay_the_latest():
+    """It was latest.json, index.html and the feed for ever. A clock that is behind removes no day."""
+    ahead = folder(on("2028-01-25", reported(of_all(), TWO)), "Ours")[teams.LATEST]
+    texts = [ahead]
+    for name, today in (("2026-11-20", "2026-11-21"), ("2026-11-21", "1970-01-01")):
+        texts.append(folder(on(name, reported(of_all(), TWO)), "Ours", texts[-1], today)[teams.LATEST])
+    found = [json.loads(text) for text in texts]
+    assert [each["day"] for each in found] == ["2028-01-25", "2026-11-20", "2026-11-21"]
+    assert [each["day"] for each in found[-1]["days"]] == ["2026-11-20", "2026-11-21"]
 
 
 @pytest.mark.parametrize(
