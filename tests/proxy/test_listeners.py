@@ -33,6 +33,7 @@ from tsproxy.clock import Clock
 from tsproxy.cluster import upstream as upstream_room
 from tsproxy.config.settings import ConnectionLimits
 from tsproxy.model.addresses import Address
+from tsproxy.model.policy import LimitsFrom, Mode, Policy
 from tsproxy.model.view import Endpoint
 from tsproxy.proxy.connections import listener as listener_room
 from tsproxy.proxy.connections.relay import Relay
@@ -152,6 +153,17 @@ async def test_sessions_can_tell_that_the_rules_have_not_changed():
     assert [policy.is_suspended for policy in policies] == [False, False, False, True, True]
     assert policies[4] is not policies[3]
     assert len({id(view.limits) for view in views[:4]}) == 1
+
+
+@pytest.mark.parametrize("other", [Policy(mode=Mode.OFF), Policy(limits_from=LimitsFrom.CONFIG)])
+async def test_sessions_wait_for_limits_just_while_the_policy_in_force_asks_for_them(other):
+    """They learnt it with the next refresh, and judged by limits that nobody had read."""
+    config = config_of([Address(HOST, free_ports(1)[0])])
+    async with front_of(config, World(), opens=False) as proxy_listener:
+        proxy_listener.apply_facts(replace(facts_of({}), reads_limits=True))
+        for policy, waits in ((config.policy, True), (other, False), (config.policy, True)):
+            proxy_listener.apply(replace(config, policy=policy))
+            assert proxy_listener._views.view.reads_limits is waits
 
 
 async def test_sessions_read_names_and_mask_addresses_as_the_file_says():

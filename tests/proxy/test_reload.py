@@ -66,6 +66,22 @@ async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
     assert [line["kind"] for line in proxy.decisions() if line["event"] == "lifecycle"].count("reload") == 1
 
 
+@pytest.mark.parametrize("before", ["mode: off", "limits_from: config"])
+async def test_after_a_reload_to_limits_of_topics_the_first_request_waits_for_them(
+    kafka_440, topic, tmp_path, before
+):
+    """It was rejected by the preset until the next refresh, where the broker and a fresh start accept it."""
+    await kafka_440.create_topic(topic, config={"message.timestamp.after.max.ms": str(7 * 24 * HOUR_MS)})
+    policy = "policy: {{ {}, rules: [{{ name: r, match: {{ topics: ['*'] }}, preset: kafka-4 }}] }}\n"
+    file = file_for(kafka_440, tmp_path, more=policy.format(before))
+    async with RunningProxy(config=file) as proxy:
+        file_for(kafka_440, tmp_path, more=policy.format("mode: enforce"))
+        hang_up(proxy)
+        await until(lambda: "config_reloaded" in events(proxy))
+        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
+            await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + 2 * HOUR_MS)
+
+
 @EITHER
 async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391, topic, tmp_path, arguments):
     await kafka_391.create_topic(topic)

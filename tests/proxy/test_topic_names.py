@@ -35,6 +35,7 @@ async def test_where_no_limits_are_read_names_are(kafka, topic):
         assert not learned.cluster._wanted
         await until(lambda: learned.facts.topic_names.get(topic_id) == topic)
         assert learned.facts.topics == {}
+        assert learned.facts.reads_limits  # a reload may ask for them at any time
 
 
 async def test_names_and_limits_of_topics_are_known_before_the_first_client_is_served(kafka, topic):

@@ -40,6 +40,7 @@ from tsproxy.model.policy import (
     NO_POLICY,
     Choice,
     LimitsFrom,
+    Mode,
     OnViolation,
     Policy,
     Preset,
@@ -204,6 +205,21 @@ def test_a_batch_that_a_thread_judges_waits_as_well():
         << to_broker(frame)
         << resumed
     )
+
+
+OFF = replace(knowing(policy=Policy(mode=Mode.OFF)), reads_limits=False)
+
+
+def test_a_request_waits_no_longer_once_a_reload_asks_for_no_limits():
+    conversation = waits(Conversation(knowing())) >> view_becomes(OFF) << to_broker(FRAME) << resumed
+    assert conversation >> returned(produced({"t": {0: accepted()}})) << booked("accepted")
+
+
+def test_old_limits_reject_nothing_that_a_thread_judged_before_such_a_reload():
+    frame = produce({"t": {0: batch([OLD_MS] * MANY)}})
+    conversation = Conversation(knowing()) >> client(frame) << judged_beside << paused >> view_becomes(OFF)
+    conversation >> thread_judges << judged_beside
+    assert conversation >> thread_judges << to_broker(frame) << resumed
 
 
 @pytest.mark.parametrize("policy", [NO_POLICY, REPAIRS], ids=["rejected", "repaired"])

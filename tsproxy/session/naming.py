@@ -82,7 +82,7 @@ class Naming:
         view, fresh = self._state.view, self._state.fresh_limits
         return any(
             is_awaited(topic, view)
-            or (topic not in view.unreadable_topics and fresh.is_awaited(topic, now_ms))
+            or (view.reads_limits and topic not in view.unreadable_topics and fresh.is_awaited(topic, now_ms))
             for topic in topics
         )
 

@@ -571,7 +571,7 @@ class Cluster:
             self._facts,
             topics=topics,
             topics_on_kafka_4=on_kafka_4,
-            reads_limits=self._reads_limits,
+            reads_limits=True,
             unreadable_topics=frozenset(self._topics.unreadable),
             topic_names=self._topic_ids.names,
             may_describe=self._topic_ids.may_describe,

@@ -12,7 +12,8 @@ from tsproxy.model.verdict import TopicLimits
 class ClusterFacts:
     """All facts at one time. `topics`: limits of the topics in use. `topics_on_kafka_4`: the same limits as a
     4.x broker would compute them. `topic_names`: the names of topics by id.
-    `may_describe` and `denied_ids` say which names can be read."""
+    `may_describe` and `denied_ids` say which names can be read. `reads_limits`: limits come for each topic
+    that is wanted, if the policy in force asks for them."""
 
     cluster_id: str | None = None
     brokers: Mapping[int, Address] = field(default_factory=lambda: MappingProxyType({}))

@@ -206,7 +206,7 @@ class ProxyListener:
             topic_names=facts.topic_names,
             may_describe=facts.may_describe,
             denied_ids=facts.denied_ids,
-            reads_limits=facts.reads_limits,
+            reads_limits=facts.reads_limits and self._policy.asks_broker,
             unreadable_topics=facts.unreadable_topics,
             produce_versions=self._produce_versions,
             limits=config.session_limits,

@@ -164,7 +164,7 @@ class ProduceFlow:
         """Apply the judgement. If it needs fresh limits and they are old, wait for them once, and judge the
         request again: without the limits that are still old."""
         topics, view = judgement.needs_fresh, self._state.view
-        if not (topics and view.reads_limits):
+        if not (topics and judgement.view.reads_limits):
             self._apply(judgement, now_ms)
             return
         old = self._old_among(topics, now_ms, request.begun_ms)
