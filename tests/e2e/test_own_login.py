@@ -25,7 +25,7 @@ from tests.e2e.issuer import Issuer, cluster_for_tokens
 from tests.kit.admin import set_password
 from tests.kit.clocks import BEGIN_MS, HandClock
 from tests.kit.tasks import beside
-from tests.proxy.running import page, series
+from tests.proxy.running import EVERY_SECOND, page, series
 from tests.proxy.test_cluster import learning, sasl_of, upstream_of
 from tests.proxy.world import until
 from tsproxy.cluster import tokens
@@ -210,6 +210,36 @@ async def test_a_password_is_rotated_by_its_file_and_back_as_the_page_says(kafka
     assert f"password_file: {file}" in shown
     assert "of-alice" not in f"{shown}{proxy.log}"
     assert "planted-new" not in f"{shown}{proxy.log}"
+
+
+@pytest.mark.broker
+async def test_the_topic_of_the_decision_log_gets_lines_after_a_rotation_and_a_restart_of_its_broker(
+    kafka, tmp_path
+):
+    """The open connection has the old password, and nobody reloads the proxy before it ends."""
+    file = tmp_path / "password"
+    file.write_text("of-alice")
+    login = {"mechanism": "SCRAM-SHA-512", "username": "alice", "password_file": str(file)}
+    await kafka.create_topic("log-of-decisions")
+    async with proxy_of(
+        kafka, settings_of(**login) | {"decisions.topic.name": "log-of-decisions"} | EVERY_SECOND
+    ) as proxy:
+
+        async def sent_after(lines):
+            with contextlib.suppress(OSError):
+                return (await series(proxy))["tsproxy_decision_topic_sent_total"] > lines
+
+        try:
+            await until(lambda: sent_after(0))
+            await set_password(kafka, "alice", "planted-new")
+            file.write_text("planted-new")
+            await kafka.stop_node(1)
+            await kafka.start_node(1)
+            before = (await series(proxy))["tsproxy_decision_topic_sent_total"]
+            os.kill(proxy.pid, signal.SIGHUP)  # a line of the log
+            await until(lambda: sent_after(before))
+        finally:
+            await set_password(kafka, "alice", "of-alice")
 
 
 @pytest.mark.broker

@@ -1,13 +1,20 @@
 """The proxy's own producer. It uses connections of its own, for records that no client has sent."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from typing import Any, Final
 
 import aiokafka.client
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.errors import (
+    KafkaConnectionError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
+)
 
 from tsproxy.cluster.admin_connection import open_connection
 from tsproxy.cluster.client_options import security_options
@@ -23,7 +30,17 @@ _METADATA_MS: Final = 5_000
 """How often brokers are asked for their topics. A topic that is gone is noticed before it is needed."""
 _CLOSE_TIMEOUT_S: Final = 5.0
 
-aiokafka.client.create_conn = open_connection  # a producer has no option for it
+_login: ContextVar[Callable[[], dict[str, Any]]] = ContextVar("login", default=dict)
+"""The login of a new connection of the producer that has begun this task."""
+
+
+async def _connect(host: str, port: int, **options: Any) -> AIOKafkaConnection:
+    """A connection of a producer, with the password and the certificate of now. aiokafka would log in with
+    those of the producer's start for as long as it lives."""
+    return await open_connection(host, port, **options | await asyncio.to_thread(_login.get()))
+
+
+aiokafka.client.create_conn = _connect  # a producer has no option for it
 
 
 @asynccontextmanager
@@ -36,21 +53,40 @@ async def connected_producer(
 ) -> AsyncIterator[AIOKafkaProducer]:
     """A producer that has found its brokers. It is closed at the end. `servers` replace the upstream's
     addresses, `options` are aiokafka's. Raises the errors of aiokafka, mostly a KafkaError."""
+
+    def login() -> dict[str, Any]:
+        return security_options(tls() if tls else None, upstream.sasl)
+
     producer = AIOKafkaProducer(
         bootstrap_servers=[str(server) for server in servers or upstream.bootstrap_servers],
         client_id=client_id,
         request_timeout_ms=_REQUEST_TIMEOUT_MS,
         metadata_max_age_ms=_METADATA_MS,
-        **await asyncio.to_thread(security_options, tls() if tls else None, upstream.sasl),
+        **await asyncio.to_thread(login),
         **options,
     )
+    before = _login.set(login)
     try:
         await producer.start()
         yield producer
     finally:
+        _login.reset(before)
+        await _close(producer)
+
+
+async def _close(producer: AIOKafkaProducer) -> None:
+    """Send what is left, if brokers take it soon. A `stop` that is cut short leaves tasks behind, which would
+    log in, and send what a later producer sends again, for ever."""
+    try:
+        async with asyncio.timeout(_CLOSE_S):
+            await producer.stop()
+    except (KafkaError, TimeoutError):
+        producer._message_accumulator.fail_all(KafkaConnectionError("closed"))
+        if (sender := producer._sender.sender_task) is not None:
+            sender.cancel()
         with suppress(KafkaError, TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
-                await producer.stop()
+                await producer.client.close()
 
 
 async def partitions_of(producer: AIOKafkaProducer, topic: str) -> int:
@@ -61,3 +97,10 @@ async def partitions_of(producer: AIOKafkaProducer, topic: str) -> int:
             return len(await producer.partitions_for(topic))
     except TimeoutError:
         raise TimeoutError("brokers do not know the topic") from None
+
+
+def read_error(future: "asyncio.Future[object]") -> None:
+    """Read the error of a record, so that asyncio does not log it: at the end nobody waits for this future
+    any more."""
+    if not future.cancelled():
+        future.exception()

@@ -109,13 +109,15 @@ class Broker:
     def __init__(self, takes_s=0.0, error=None):
         self.began_s = []
         self.found = 0
+        self.upstreams = []
         self.answers(takes_s, error)
 
     def answers(self, takes_s=0.0, error=None):
         self._answered = (takes_s, error)
 
     @asynccontextmanager
-    async def connected(self, *_, **__):
+    async def connected(self, upstream, *_, **__):
+        self.upstreams.append(upstream)
         yield self
 
     async def partitions_for(self, topic):
@@ -238,3 +240,16 @@ async def test_nothing_is_said_of_another_topic_that_has_rejected_no_copy(monkey
 def up_of(letters):
     [value] = [s.value for f in letters.collect() for s in f.samples if s.name == "tsproxy_dead_letters_up"]
     return value
+
+
+async def test_a_reload_with_another_upstream_is_followed_at_once_and_back(monkeypatch):
+    broker, first = Broker(), CONFIG.upstream
+    other = replace(first, bootstrap_servers=(Address("127.0.0.1", 1),))
+    async with sending(monkeypatch, broker) as letters:
+        await until(lambda: broker.upstreams)
+        for upstream in (other, first):
+            letters.apply(replace(CONFIG, upstream=upstream))
+            await until(lambda upstream=upstream: broker.upstreams[-1] == upstream)
+        letters.enqueue(rejected(US))
+        await until(lambda: letters.sent == 1)
+    assert broker.upstreams == [first, other, first]

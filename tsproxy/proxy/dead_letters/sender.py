@@ -18,8 +18,8 @@ from prometheus_client.registry import Collector
 
 from tsproxy.clock import Clock
 from tsproxy.cluster.conversation import Pause, keep_conversing
-from tsproxy.cluster.kafka_producer import TOO_LARGE, connected_producer, partitions_of
-from tsproxy.config.settings import Config
+from tsproxy.cluster.kafka_producer import TOO_LARGE, connected_producer, partitions_of, read_error
+from tsproxy.config.settings import Config, Upstream
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.totals import Totals
 from tsproxy.log_events.catalogue import DEAD_LETTERS_FAILED, DEAD_LETTERS_RESUMED
@@ -169,22 +169,26 @@ class DeadLetters(Collector):
         await keep_conversing(self._connect_and_send, self._failed)
 
     async def _connect_and_send(self) -> None:
-        # Not idempotent: after a rejection, the producer's sequence numbers would not be those that brokers
-        # expect.
-        async with connected_producer(
-            self._config.upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
-        ) as producer:
-            await self._send_all(producer)
+        """Send all batches, with one producer for each `upstream`."""
+        is_finished = False
+        while not is_finished:
+            upstream = self._config.upstream
+            # Not idempotent: after a rejection, the producer's sequence numbers would not be those that
+            # brokers expect.
+            async with connected_producer(
+                upstream, self._tls, CLIENT_ID, acks="all", max_batch_size=2 * CHUNK_BYTES
+            ) as producer:
+                is_finished = await self._send_all(producer, upstream)
 
     def _failed(self, error: Exception) -> Pause:
         """The queue is kept, within its bounds."""
         self._trouble.failed(error, topic=self._topic)
         return Pause(RETRY_MS)
 
-    async def _send_all(self, producer: AIOKafkaProducer) -> None:
-        """Send until the queue is empty and the proxy stops."""
+    async def _send_all(self, producer: AIOKafkaProducer, upstream: Upstream) -> bool:
+        """Send until the queue is empty and the proxy stops (True), or the upstream has changed."""
         await self._find_topic(producer)
-        while True:
+        while self._config.upstream == upstream:
             sending = self._sending = self._sending or self._next_batch()
             if sending is not None:
                 await self._send_batch(producer, sending)
@@ -192,11 +196,12 @@ class DeadLetters(Collector):
                 self._sending = None
                 self.waiting.done()
             elif self._ending.is_set():
-                return
+                return True
             else:
                 self._changed.clear()
                 await wait_at_most(POLL_INTERVAL_S, self._changed)
                 await self._find_topic(producer)
+        return False
 
     async def _find_topic(self, producer: AIOKafkaProducer) -> None:
         """Notice a missing topic before a copy does."""
@@ -263,7 +268,7 @@ class DeadLetters(Collector):
 
     async def _acknowledged(self, future: "asyncio.Future[object]") -> None:
         """Wait for the answer, and log a line if this takes long. Raises the error that the answer holds."""
-        future.add_done_callback(_read_error)
+        future.add_done_callback(read_error)
         while not (await asyncio.wait([future], timeout=SEND_WARN_S))[0]:
             text = f"no broker has taken them for {SEND_WARN_S:g} s"
             self._trouble.failed(text, topic=self._topic)
@@ -309,12 +314,6 @@ def _is_lasting(error: Exception) -> bool:
     if isinstance(error, BrokerResponseError):
         return not error.retriable
     return not isinstance(error, KafkaError | OSError)
-
-
-def _read_error(future: "asyncio.Future[object]") -> None:
-    """Read the error, so that asyncio does not log it: at the stop nobody waits for this future any more."""
-    if not future.cancelled():
-        future.exception()
 
 
 class Waiting:

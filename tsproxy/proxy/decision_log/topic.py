@@ -13,9 +13,10 @@ from typing import Final, ParamSpec, TypeVar
 
 import orjson
 from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError
 
 from tsproxy.cluster.conversation import Pause, keep_conversing
-from tsproxy.cluster.kafka_producer import TOO_LARGE, connected_producer, partitions_of
+from tsproxy.cluster.kafka_producer import TOO_LARGE, connected_producer, partitions_of, read_error
 from tsproxy.config.settings import Config, TopicSettings, Upstream
 from tsproxy.log_events.catalogue import (
     DECISION_NOT_SENT,
@@ -45,6 +46,8 @@ class DecisionTopic:
         self, settings: TopicSettings, upstream: Upstream, tls: CurrentTls | None, directory: Path, name: str
     ) -> None:
         self.sent = 0
+        self._begun_with = upstream
+        """The upstream of the open connection."""
         self._directory = directory
         self._ending = asyncio.Event()
         self._most_bytes = CHUNK_BYTES
@@ -103,25 +106,29 @@ class DecisionTopic:
         return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble.text}"]
 
     async def _connect_and_send(self) -> None:
+        """Send all lines, with one producer for each `upstream`."""
         await self._beside(self._begin)
-        async with connected_producer(
-            self._upstream,
-            self._tls,
-            CLIENT_ID,
-            self._settings.bootstrap_servers,
-            enable_idempotence=True,
-            max_batch_size=CHUNK_BYTES,
-        ) as producer:
-            await self._send_all(producer)
+        is_finished = False
+        while not is_finished:
+            self._begun_with = self._upstream
+            async with connected_producer(
+                self._upstream,
+                self._tls,
+                CLIENT_ID,
+                self._settings.bootstrap_servers,
+                enable_idempotence=True,
+                max_batch_size=CHUNK_BYTES,
+            ) as producer:
+                is_finished = await self._send_all(producer)
 
     def _failed(self, error: Exception) -> Pause | None:
         """The lines stay in the files and are sent later."""
         self._trouble.failed(error, topic=self._settings.name)
         return None if self._ending.is_set() else Pause(0, RETRY_MS)
 
-    async def _send_all(self, producer: AIOKafkaProducer) -> None:
-        """Send until all lines are sent and the proxy stops."""
-        while self._unsent:
+    async def _send_all(self, producer: AIOKafkaProducer) -> bool:
+        """Send until all lines are sent and the proxy stops (True), or the upstream has changed."""
+        while self._unsent and self._upstream == self._begun_with:
             is_ending = self._ending.is_set()  # the files are closed then: what is read now is the rest
             chunks = [await self._send_chunk(producer, unsent) for unsent in self._unsent]
             await partitions_of(producer, self._settings.name)  # lines may be a minute apart
@@ -133,8 +140,9 @@ class DecisionTopic:
             left = [unsent for unsent in others if not await self._beside(unsent.finish)]
             self._unsent = [*([] if is_finished else [current]), *left]
             if is_ending:
-                return
+                return True
             await wait_at_most(POLL_INTERVAL_S, self._ending)
+        return not self._unsent
 
     async def _send_chunk(self, producer: AIOKafkaProducer, unsent: Unsent) -> bool:
         """Send some lines of one boot. False if there were none."""
@@ -146,6 +154,7 @@ class DecisionTopic:
             try:
                 key, headers = key_and_headers(line)
                 sent = await producer.send(self._settings.name, line, key=key, headers=headers)
+                sent.add_done_callback(read_error)
                 acknowledgements.append(sent)
             except (*TOO_LARGE, ValueError) as error:  # ValueError: not a line of the log
                 DECISION_NOT_SENT(error=type(error).__name__, bytes=len(line))
@@ -163,13 +172,15 @@ class DecisionTopic:
 
     async def _until_acknowledged(self, acknowledgements: list[asyncio.Future[object]]) -> None:
         """Wait for the answers without a time limit, and log a line if this takes long. An idempotent
-        producer retries by itself, without duplicates."""
+        producer retries by itself, without duplicates: also for ever, at brokers of a former upstream."""
         waiting: Collection[asyncio.Future[object]] = acknowledgements
         while waiting:
             _, waiting = await asyncio.wait(waiting, timeout=SEND_WARN_S)
             if waiting:
                 text = f"no broker has taken it for {SEND_WARN_S:g} s"
                 self._trouble.failed(text, topic=self._settings.name)
+                if self._upstream != self._begun_with:
+                    raise KafkaConnectionError(text)
         await asyncio.gather(*acknowledgements)
 
 

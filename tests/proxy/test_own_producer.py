@@ -1,0 +1,103 @@
+"""The proxy's own producer, before a broker that closes connections and takes no record."""
+
+import asyncio
+import json
+import struct
+from dataclasses import replace
+
+import pytest
+
+from tests.attacks.hostile_broker import metadata
+from tests.config.files import SMALLEST, config_of
+from tests.kit.broker import HOST, ScriptedBroker
+from tests.proxy.decision_log.test_unsent import NAME, write
+from tests.proxy.world import until
+from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
+from tsproxy.cluster import kafka_producer
+from tsproxy.cluster.kafka_producer import connected_producer, read_error
+from tsproxy.config.settings import Password, Sasl, SaslMechanism, TopicSettings, Upstream
+from tsproxy.config.values import SecretFile
+from tsproxy.proxy.decision_log import topic
+from tsproxy.proxy.decision_log.topic import DecisionTopic
+
+INIT_PRODUCER_ID = 22
+OFFERED = {
+    PRODUCE: 3,
+    METADATA: 5,
+    SASL_HANDSHAKE: 1,
+    API_VERSIONS: 0,
+    INIT_PRODUCER_ID: 0,
+    SASL_AUTHENTICATE: 0,
+}
+PATIENCE_S = 30
+MECHANISM = struct.pack(">hih", 0, 1, 5) + b"PLAIN"
+
+
+class StubbornBroker(ScriptedBroker):
+    """It has a login, and keeps its passwords. It closes a connection at the first record."""
+
+    def __init__(self):
+        self.passwords = []
+        versions = [struct.pack(">hhh", key, 0, most) for key, most in OFFERED.items()]
+        bodies = {
+            API_VERSIONS: struct.pack(">hi", 0, len(versions)) + b"".join(versions),
+            SASL_HANDSHAKE: MECHANISM,
+            SASL_AUTHENTICATE: struct.pack(">hhi", 0, -1, 0),
+            INIT_PRODUCER_ID: struct.pack(">ihqh", 0, 0, 1, 0),
+        }
+        answers = {key: lambda question, body=body: question.answer(body) for key, body in bodies.items()}
+        answers[METADATA] = lambda question: question.answer(
+            metadata(question.api_version, [(1, HOST.encode(), self.port)])
+        )
+        super().__init__(answers, lambda _: None)
+
+    def _answer_to(self, request, number):
+        if request.startswith(struct.pack(">h", SASL_AUTHENTICATE)):
+            self.passwords.append(request.rpartition(b"\x00")[2].decode())
+        return super()._answer_to(request, number)
+
+
+@pytest.fixture
+async def broker():
+    async with StubbornBroker() as it:
+        yield it
+
+
+@pytest.fixture
+def upstream(broker, tmp_path):
+    (tmp_path / "password").write_text("planted-old")
+    login = Password("tsproxy", SecretFile(str(tmp_path / "password")))
+    return Upstream((broker.address,), sasl=Sasl(SaslMechanism.PLAIN, login))
+
+
+async def test_lines_for_brokers_that_are_gone_go_to_those_of_a_reload(tmp_path, upstream, monkeypatch):
+    """An idempotent producer sends them to the old brokers for ever."""
+    monkeypatch.setattr(topic, "SEND_WARN_S", 0.1)
+    facts = {"ts": "2027-01-15T08:00:00.000Z", "event": "counters", "v": 1, "seq": 1}
+    write(tmp_path, 1, json.dumps(facts | {"proxy": "px", "boot": "boot"}).encode() + b"\n")
+    lines = DecisionTopic(TopicSettings(name="t"), upstream, None, tmp_path, NAME)
+    async with StubbornBroker() as other:
+        lines.start()
+        await until(lambda: lines.warnings(), patience_s=PATIENCE_S)
+        moved = replace(upstream, bootstrap_servers=(other.address,))
+        lines.apply(replace(config_of(SMALLEST), upstream=moved))
+        await until(lambda: other.passwords, patience_s=PATIENCE_S)
+        await lines.stop(0)
+
+
+@pytest.mark.parametrize("options", [{"enable_idempotence": True}, {"acks": 1}], ids=["idempotent", "plain"])
+async def test_it_logs_in_with_the_password_of_today_and_leaves_nothing_behind(
+    broker, upstream, tmp_path, monkeypatch, options
+):
+    """The record that nobody takes must neither keep the end waiting nor be sent after it."""
+    monkeypatch.setattr(kafka_producer, "_CLOSE_S", 0.1)
+    before = asyncio.all_tasks()
+    async with connected_producer(upstream, None, "own", **options) as producer:
+        assert {*broker.passwords} == {"planted-old"}
+        (tmp_path / "password").write_text("planted-new")
+        (await producer.send("t", b"x")).add_done_callback(read_error)
+        await until(lambda: "planted-new" in broker.passwords, patience_s=PATIENCE_S)
+    await until(lambda: asyncio.all_tasks() - before <= broker._tasks, patience_s=PATIENCE_S)
+    logins = len(broker.passwords)
+    await asyncio.sleep(0.3)
+    assert len(broker.passwords) == logins
