@@ -101,12 +101,15 @@ CHANGES = [widened, widened_by_default, stamped, made_anew, widened_through_the_
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_no_record_is_rejected_by_old_limits_from_a_second_after_a_change_on(kafka, topic, change):
-    """Two proxies: the change passes through one of them at most, and through one of its workers."""
+async def test_no_record_is_rejected_by_old_limits_from_a_second_after_a_change_on(
+    kafka, topic, change, tmp_path
+):
+    """Two proxies: the change passes through one of them at most, and through one of its workers. The other
+    has a preset for the topic's own limits."""
     await kafka.create_topic(topic, config=NARROW)
     async with (
         RunningProxy(kafka.bootstrap_servers, arguments=TWO) as one,
-        RunningProxy(kafka.bootstrap_servers) as other,
+        proxy_by("policy: { rules: [{ name: ours, preset: kafka-4 }] }", kafka, tmp_path) as other,
         Probe(one, topic) as first,
         Probe(one, topic) as second,
         Probe(other, topic) as third,

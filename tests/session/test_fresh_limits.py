@@ -36,6 +36,7 @@ from tests.session.conversation import (
 from tests.session.messages import accepted, answer, out_of_range, produce, produced, rejected, request
 from tests.verdicts.rows import legacy
 from tests.wire.batches import batch
+from tsproxy.model.kafka import TimestampType
 from tsproxy.model.policy import (
     NO_POLICY,
     Choice,
@@ -47,6 +48,7 @@ from tsproxy.model.policy import (
     RuleSettings,
     TimeLimit,
 )
+from tsproxy.model.verdict import TopicLimits
 from tsproxy.session.effects import Count, Emit, SendToBroker, SendToClient, SessionCounter
 from tsproxy.session.fresh_limits import ASKED, FRESH_MS, FreshLimits
 from tsproxy.session.topic_names import NAME_WAIT_MS
@@ -140,28 +142,53 @@ def test_a_good_batch_asks_for_nothing():
 
 
 BEFORE_A_DAY = RuleSettings(before=TimeLimit(DAY_MS))
-OF_THE_FILE = {
-    "limits of the file": (Policy(defaults=BEFORE_A_DAY, limits_from=LimitsFrom.CONFIG), TOO_OLD),
-    "the file's part of stricter": (Policy(defaults=BEFORE_A_DAY, limits_from=LimitsFrom.STRICTER), TOO_OLD),
-    "a rule": (view_by("r", before=TimeLimit(DAY_MS)).policy, TOO_OLD),
-    "a preset, by the last known limits": (view_by("r", preset=Preset.KAFKA_4).policy, TOO_OLD),
-    "a preset alone": (
-        view_by("r", preset=Preset.KIP_937_DRAFT).policy,
-        batch([NOW_MS + 2 * HOUR_MS]),
-    ),
-    "a special timestamp": (view_by("r", zero=Choice.REJECT).policy, batch([0, NOW_MS])),
+BY_CONFIG = Policy(defaults=BEFORE_A_DAY, limits_from=LimitsFrom.CONFIG)
+WHATEVER_THE_LIMITS = {
+    "limits of the file alone": (BY_CONFIG, TOO_OLD),
     "a bit that no producer may set": (NO_POLICY, batch([NOW_MS], attributes=0x40)),
     "no records": (NO_POLICY, None),
 }
 
 
-@pytest.mark.parametrize(("policy", "data"), OF_THE_FILE.values(), ids=OF_THE_FILE)
-def test_what_is_rejected_for_another_reason_needs_no_fresh_limits(policy, data):
+@pytest.mark.parametrize(("policy", "data"), WHATEVER_THE_LIMITS.values(), ids=WHATEVER_THE_LIMITS)
+def test_what_is_rejected_whatever_the_limits_needs_no_fresh_ones(policy, data):
     limits = replace(LIMITS, before_max_ms=None) if data is not TOO_OLD else LIMITS
-    view = replace(knowing(limits, policy), topics_on_kafka_4={"t": LIMITS})
-    session = Session(PEER, view, uses_fast_path=True)
+    session = Session(PEER, knowing(limits, policy), uses_fast_path=True)
     effects = session.client_bytes(produce({"t": {0: data}}), NOW_MS)
     assert [type(each) for each in effects if isinstance(each, SendToBroker | SendToClient)] == [SendToClient]
+
+
+OF_THE_FILE = {
+    "the file's part of stricter": (Policy(defaults=BEFORE_A_DAY, limits_from=LimitsFrom.STRICTER), TOO_OLD),
+    "a rule": (view_by("r", before=TimeLimit(DAY_MS)).policy, TOO_OLD),
+    "a preset, by the last known limits": (view_by("r", preset=Preset.KAFKA_4).policy, TOO_OLD),
+    "a preset alone": (view_by("r", preset=Preset.KIP_937_DRAFT).policy, batch([NOW_MS + 2 * HOUR_MS])),
+    "a special timestamp": (view_by("r", zero=Choice.REJECT).policy, batch([0, NOW_MS])),
+    "a repair": (view_by("r", preset=Preset.KAFKA_4, on_violation=OnViolation.STAMP).policy, TOO_OLD),
+}
+BROKERS_TIME = TopicLimits(timestamp_type=TimestampType.LOG_APPEND_TIME)
+TOLD = {"the same": LIMITS, "wider ones": WIDER, "the broker's time": BROKERS_TIME, "nothing": None}
+
+
+@pytest.mark.parametrize(("policy", "data"), OF_THE_FILE.values(), ids=OF_THE_FILE)
+@pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
+def test_what_the_file_or_a_preset_rejects_is_rejected_unless_fresh_limits_allow_it(policy, data, told):
+    """It waits once, and holds if nobody answers."""
+    frame = produce({"t": {0: data}})
+    known, view = ({"topics_on_kafka_4": {"t": limits}} for limits in (LIMITS, told))
+    conversation = Conversation(replace(knowing(policy=policy), **known), uses_fast_path=True)
+    conversation >> client(frame) << topic_wanted("t") << WAITED_FOR << paused
+    if told is None:
+        conversation >> later(NAME_WAIT_MS)
+    else:
+        conversation >> limits_are_read("t", view=replace(knowing(told, policy), **view))
+    settings = policy.rules[0].settings if policy.rules else policy.defaults
+    if told is BROKERS_TIME or (told is WIDER and settings.preset is Preset.KAFKA_4):
+        assert conversation << to_broker(frame) << resumed
+    elif settings.on_violation is OnViolation.STAMP:
+        assert conversation << to_broker(produce({"t": {0: batch([NOW_MS])}})) << resumed
+    else:
+        assert conversation << Expected(SendToClient) << booked("rejected", limits_unknown=False) << resumed
 
 
 OF_THE_TOPIC = {
@@ -261,8 +288,10 @@ def test_a_rejection_is_repeated_while_its_limits_are_fresh():
     session = rejecting(read(NOW_MS - 5, "t"))
     assert repeats(session, NOW_MS + FRESH_MS - 6)
     assert not repeats(session, NOW_MS + FRESH_MS - 5)
-    by_the_file = Policy(defaults=BEFORE_A_DAY, limits_from=LimitsFrom.CONFIG)
-    assert repeats(rejecting(FreshLimits(), by_the_file), NOW_MS + FRESH_MS - 5)
+    assert repeats(rejecting(FreshLimits(), BY_CONFIG), NOW_MS + FRESH_MS - 5)
+    by_a_rule = view_by("r", before=TimeLimit(DAY_MS)).policy
+    assert repeats(rejecting(read(NOW_MS, "t"), by_a_rule), NOW_MS + FRESH_MS - 1)
+    assert not repeats(rejecting(read(NOW_MS, "t"), by_a_rule), NOW_MS + FRESH_MS)
 
 
 def test_so_is_one_whose_request_waited_for_them():

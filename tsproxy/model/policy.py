@@ -306,12 +306,6 @@ class TopicPolicy(Settings):
     """True for a topic that only brokers write (`TOPICS_OF_BROKERS`): every batch of a client is rejected."""
 
     @property
-    def needs_fresh_limits(self) -> bool:
-        """True if some timestamp is out of range by the topic's own limits alone, which may be old."""
-        now, anyway = self.limits or TopicLimits(), self.file_limits or TopicLimits()
-        return (now.before_max_ms, now.after_max_ms) != (anyway.before_max_ms, anyway.after_max_ms)
-
-    @property
     def rejects_special_timestamps(self) -> bool:
         """True if -1, zero or negative timestamps are rejected whatever the limits."""
         return Choice.REJECT in (self.no_timestamp, self.zero, self.negative)

@@ -254,7 +254,7 @@ class FastPath:
                 continue
             if not self._may_keep(partition, policies):
                 continue
-            needs_fresh = policies.view.reads_limits and policy.needs_fresh_limits
+            needs_fresh = policies.view.reads_limits and policies.are_told(policy)
             if needs_fresh and not fresh_limits.is_fresh(partition.topic, now_ms):
                 continue
             repeatable = repeatable_rejection(policy, rejected, verdict.now_ms, EXAMPLE_EVERY_MS)

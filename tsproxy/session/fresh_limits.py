@@ -2,8 +2,9 @@
 
 A broker checks a topic's own limits anyway. So no batch is rejected or repaired by them unless brokers were
 asked for them within the last `FRESH_MS`. If they are older, the request waits for an answer, as the first
-one to a topic does. Without an answer, its broker judges the batch. Limits of the file are never old. Limits
-that were fresh when the judging of a request began hold for it if nothing has changed them since: otherwise
+one to a topic does. Without an answer, its broker judges the batch. Limits of the file and presets hold then,
+but wait as well: the topic may have another type of timestamps by now, or a preset another limit. Limits that
+were fresh when the judging of a request began hold for it if nothing has changed them since: otherwise
 a request that takes long would be judged again and again.
 
 One question serves all requests that wait, and a topic is asked about once in `FRESH_MS` at most, unless its

@@ -87,6 +87,11 @@ class Policies:
         kept = self._kept.get(topic)
         return kept if kept is not None and (kept.until_ms is None or now_ms < kept.until_ms) else None
 
+    def are_told(self, policy: TopicPolicy) -> bool:
+        """True if this policy would be another one if brokers told other limits of the topic."""
+        is_told = policy.is_known and policy.limits is not None and self.view.policy.asks_broker
+        return is_told or policy.limits != policy.file_limits
+
     def steps_for(self, topics: Iterable[str], now_ms: int) -> int:
         """The most steps (`NamePattern.steps`) that it takes to find the policies for these topics."""
         policy = self.view.policy

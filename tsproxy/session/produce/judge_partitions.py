@@ -12,7 +12,7 @@ from tsproxy.model.outcome import RejectedBatch
 from tsproxy.model.policy import NO_TOPIC_POLICY, REPAIRING, Choice
 from tsproxy.model.produce import ProduceRequest
 from tsproxy.model.records import BatchFacts, Fault
-from tsproxy.model.verdict import OutOfRange, Reject, Verdict
+from tsproxy.model.verdict import Reject, Verdict
 from tsproxy.model.view import View
 from tsproxy.policy.broker_reasons import Header
 from tsproxy.policy.checks.faults import reject_fault
@@ -146,29 +146,29 @@ def _decide_unread(partition: _Partition) -> _Decided:
 
 
 def _decide_by_fresh_limits(partition: _Partition, listed: int, policies: Policies) -> _Decided:
-    """`_decide`, without the topic's own limits if these are old, and would reject or repair the batch. A
-    preset holds without them."""
+    """`_decide`, without the topic's own limits if these are old, and would reject or repair the batch.
+
+    Limits of the file and presets hold without them. But a preset may be about limits of the topic, and
+    brokers may replace the timestamps by now, so that no limit holds. So these need fresh limits as well,
+    unless nobody tells any."""
     decided, context = _decide(partition, listed), partition.context
-    policy, verdict = context.policy, decided.decision.verdict
-    is_rejected = isinstance(verdict, Reject)
+    policy, is_rejected = context.policy, isinstance(decided.decision.verdict, Reject)
     is_repaired = policy.on_violation in REPAIRING and decided.repaired is not None
-    if not (is_rejected or is_repaired) or policy.limits == policy.file_limits:
+    if not (is_rejected or is_repaired) or not policies.are_told(policy):
         return decided
-    if a_bit_is_set(context) and not context.is_extended:  # whatever the limits
+    is_set = a_bit_is_set(context) and not context.is_extended
+    if is_set or not context.record_set.batches:  # whatever the limits
         return decided
-    is_old = context.topic in policies.old_topics
-    if not policy.is_known and (is_old or context.topic in policies.view.unreadable_topics):
+    if context.topic not in policies.old_topics:
+        is_awaited = policy.is_known or context.topic not in policies.view.unreadable_topics
+        return replace(decided, needs_fresh_limits=is_awaited)
+    if not policy.is_known or policy.limits == policy.file_limits:
         return decided
-    is_of_range = isinstance(verdict, Reject) and isinstance(verdict.violations, OutOfRange)
-    if is_of_range and policy.file_limits is None and not is_old:  # most rejections
-        return _Decided(partition, decided.decision, needs_fresh_limits=True)
-    rules = policy.custom_rules if is_old else ()  # none is asked about a batch that is rejected without it
-    anyway = replace(policy, limits=policy.file_limits, is_known=False, custom_rules=rules)
+    anyway = replace(policy, limits=policy.file_limits, is_known=False)
     reader, context = replace(partition.reader, policy=anyway), partition.reader.by(anyway, context)
     by_file = _decide(replace(partition, reader=reader, context=context), listed)
-    if isinstance(by_file.decision.verdict, Reject) is is_rejected and by_file.repaired == decided.repaired:
-        return decided
-    return by_file if is_old else replace(decided, needs_fresh_limits=True)
+    is_same = isinstance(by_file.decision.verdict, Reject) is is_rejected
+    return decided if is_same and by_file.repaired == decided.repaired else by_file
 
 
 def _decide(partition: _Partition, listed: int) -> _Decided:
