@@ -28,7 +28,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.verdicts.rows import legacy
-from tests.wire.batches import CODECS, batch, record
+from tests.wire.batches import CODECS, GZIP, batch, record
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, TimestampType
 from tsproxy.model.outcome import Culprit
@@ -239,6 +239,23 @@ def test_a_batch_that_grows_beyond_what_the_topic_takes_is_rejected_with_a_text(
     else:
         assert of_size == Accept()
     assert judged_within(len(data) + 2_000, of_a_record + 200) == Accept()
+
+
+@pytest.mark.parametrize(
+    ("acks", "code"), [(-1, ErrorCode.INVALID_RECORD), (5, ErrorCode.INVALID_REQUIRED_ACKS)]
+)
+def test_a_rejection_says_that_a_batch_grew_only_if_nothing_else_is_wrong(acks, code):
+    """A broker looks at acks first. It rejects a batch that came too large as it rejects any other."""
+    data = batch([NOW_MS], GZIP, value=b"v" * 30)
+
+    def judged_within(record_bytes):
+        limits = replace(LIMITS, max_decompressed_message_bytes=record_bytes)
+        return judged_by(view(limits=limits, keep_both_times=True), data, acks=acks)[0].verdict
+
+    grew = judged_within(60)
+    assert grew.error_code == code
+    assert (grew.error_message is None) is (acks == 5)
+    assert judged_within(20) == Accept()
 
 
 class RejectsAll:

@@ -16,7 +16,7 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.policy.checks.batch import size_is_allowed
 from tsproxy.policy.checks.record import records_are_small_enough
 from tsproxy.policy.context import BatchContext
-from tsproxy.policy.judge import judge
+from tsproxy.policy.judge import first_rejection, judge
 from tsproxy.policy.repair import Repair, repair_of
 from tsproxy.policy.units import guess_unit
 from tsproxy.session.verdict import Rewritten
@@ -50,7 +50,7 @@ def rewritten(
     if data is None:
         return None
     read = read_again(memoryview(data))
-    again = _too_large(read) or judge(read)
+    again = _too_large(context, read) or judge(read)
     if isinstance(again, Reject):
         return again
     repaired = _as_rejection(repair, verdict, context.now_ms) if repair.changed else None
@@ -73,18 +73,26 @@ def _headers(repair: Repair, policy: TopicPolicy, now_ms: int) -> Callable[[int]
     return added
 
 
-def _too_large(context: BatchContext) -> Reject | None:
-    """The rejection of a rewritten batch that is too large for its topic. A broker would send no text."""
-    rejection = size_is_allowed(context) or records_are_small_enough(context)
-    if rejection is None:
+def _too_large(came: BatchContext, now: BatchContext) -> Reject | None:
+    """The rejection of a batch that is too large for its topic only since it was rewritten. A broker would
+    send no text. If it makes an earlier check that fails, its answer is that of this check."""
+    of_size = _of_size(now)
+    if of_size is None or _of_size(came) is not None:
         return None
-    is_whole = rejection.error_code == ErrorCode.MESSAGE_TOO_LARGE
+    rejection = first_rejection(now)
+    if rejection != of_size:
+        return rejection
+    is_whole = of_size.error_code == ErrorCode.MESSAGE_TOO_LARGE
     text = (
-        f"{rejection.detail} Repaired timestamps or added headers have made it larger than the topic's "
+        f"{of_size.detail} Repaired timestamps or added headers have made it larger than the topic's "
         f"{'max.message.bytes' if is_whole else 'max.decompressed.message.bytes'} allows; send smaller "
         f"{'batches' if is_whole else 'records'}, or right timestamps"
     )
-    return replace(rejection, error_message=text, detail=text)
+    return replace(of_size, error_message=text, detail=text)
+
+
+def _of_size(context: BatchContext) -> Reject | None:
+    return size_is_allowed(context) or records_are_small_enough(context)
 
 
 def _as_rejection(repair: Repair, verdict: Verdict, now_ms: int) -> Reject:
