@@ -37,7 +37,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.commands.spark_run import failures_explained, spark_at_work
 from spark_reports.errors import FailedError, LinesWouldVanishError, NothingToReportError, UsageError
 from spark_reports.log.inputs import nothing_of
-from spark_reports.log.period import days_between
+from spark_reports.log.period import days_between, days_named
 from spark_reports.report import files, links, teams, words
 from tsproxy.model.exits import FAILED, OK, TRIPPED
 
@@ -55,7 +55,6 @@ LEAST_DAYS: Final = 32
 before."""
 _TABLE: Final = "lines"
 _UNMADE: Final = "unmade.json"
-_FACTS: Final = re.compile(r"(\d{4}-\d\d-\d\d)\.json")
 _REPORT: Final = re.compile(rf"report\.(md|csv|{'|'.join(publishing.FORMATS)})|{links.PAGES.pattern}")
 """The files of a report, also of earlier releases."""
 _WORST_FIRST: Final = (FAILED, TRIPPED)
@@ -233,8 +232,7 @@ class Days:
         """The days whose reports were made, in order."""
         from spark_reports.log import folders
 
-        known = map(_FACTS.fullmatch, folders.names(self.spark, f"{self.options.rollup}/days"))
-        return [date.fromisoformat(name[1]) for name in known if name is not None]
+        return days_named(folders.names(self.spark, f"{self.options.rollup}/days"), "{}.json")
 
     def remove_before(self, first_kept: date) -> list[date]:
         """Remove the days before `first_kept` from the table, the rollup and the reports, and return them."""
@@ -245,7 +243,6 @@ class Days:
 
         spark, publication, rollup = self.spark, self.publication, self.options.rollup
         old = [day for day in self._known() if day < first_kept]
-        team_names = folders.names(spark, publication.team_folders) if old else []
         for day in old:
             for stored in (self.table, *(Table(f"{rollup}/{name}") for name in TABLES)):
                 stored.remove(spark, day)
@@ -255,13 +252,30 @@ class Days:
                     folders.delete(spark, f"{folder}/{name}")
             if not folders.names(spark, folder):
                 folders.delete(spark, folder)
-            for team in team_names:
-                folders.delete(spark, f"{publication.team_folders}/{team}/{teams.page_of(str(day))}")
             folders.delete(spark, f"{rollup}/{evidence.FOLDER}/{day}.json")
-            folders.delete(spark, f"{rollup}/days/{day}.json")
         if old:
+            self._remove_of_teams(first_kept)
+            for day in old:
+                folders.delete(spark, f"{rollup}/days/{day}.json")
             publication.of_day(first_kept).keep(spark, ())  # the index lists the days that are left
         return old
+
+    def _remove_of_teams(self, first_kept: date) -> None:
+        """Remove the teams' pages of days before `first_kept`, and all files of a team that has no later day:
+        it left the file of owners."""
+        from spark_reports.log import folders
+
+        place = self.publication.team_folders
+        for team, text in files.read_folders(self.spark, place, teams.LATEST).items():
+            folder, known = f"{place}/{team}", teams.from_text(text)
+            days = days_named(folders.names(self.spark, folder), teams.page_of("{}"))
+            old = [teams.page_of(str(day)) for day in days if day < first_kept]
+            if known is not None and all(day["day"] < str(first_kept) for day in known["days"]):
+                old += [teams.INDEX, teams.FEED, teams.LATEST]
+            for name in old:
+                folders.delete(self.spark, f"{folder}/{name}")
+            if not folders.names(self.spark, folder):
+                folders.delete(self.spark, folder)
 
 
 def _in_words(done: "Compacted") -> str:

@@ -29,6 +29,16 @@ def delete(spark: "SparkSession", folder: str) -> None:
     files.delete(path, True)
 
 
+def changed_ms(spark: "SparkSession", folder: str) -> int:
+    """When a file below a directory was last changed; 0 if there is none. An object store knows no time of a
+    directory."""
+    files, path = place(spark, folder)
+    found, newest_ms = files.listFiles(path, True), 0
+    while found.hasNext():
+        newest_ms = max(newest_ms, found.next().getModificationTime())
+    return newest_ms
+
+
 def place(spark: "SparkSession | None", *parts: str) -> tuple[Any, Any]:
     """The file system of a path, and the path there, as Java's objects. `parts`: a folder, a name in it.
 

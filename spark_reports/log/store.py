@@ -3,7 +3,7 @@
 A write replaces exactly the partitions of its days.
 """
 
-import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
@@ -13,9 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_reports.errors import FailedError
 from spark_reports.log import folders
+from spark_reports.log.period import days_named
 from spark_reports.log.schema import TABLE_DDL
 
-_PARTITION: Final = re.compile(r"event_date=(\d{4}-\d\d-\d\d)")
+_PARTITION: Final = "event_date={}"
+_STAGING: Final = ".spark-staging-*"
+_STAGING_LASTS_S: Final = 86_400
+"""No job takes so long to write a file: what it wrote is of a run that was killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +31,7 @@ class Table:
     def days(self, spark: SparkSession) -> set[date]:
         """The days of which it holds rows; none if it does not exist. Raises Java's errors for a file system
         that Spark lacks."""
-        names = [_PARTITION.fullmatch(name) for name in folders.names(spark, self.name)]
-        return {date.fromisoformat(name[1]) for name in names if name is not None}
+        return set(days_named(folders.names(spark, self.name), _PARTITION))
 
     def rows(self, spark: SparkSession, first: date, last: date) -> DataFrame:
         """Its rows of the days from `first` to `last`. A column that an older version did not write is null.
@@ -41,6 +44,7 @@ class Table:
         """Replace the days of `rows`, and no others. One of `days` of which `rows` has no row loses what the
         table holds of it. Raises FailedError if another run wrote one of `days` at the same time."""
         spark = rows.sparkSession
+        self._remove_staging(spark)
         before = {day: folders.names(spark, self._folder(day)) for day in days}
         writer = rows.write.mode("overwrite").partitionBy("event_date").option("compression", "zstd")
         # Without this option, Spark would delete all other days. A setting would outlast the command.
@@ -62,9 +66,16 @@ class Table:
             folders.delete(spark, each.getPath().toString())
         return ", ".join(sorted(each.getPath().getParent().getName()[-10:] for each in nested))
 
+    def _remove_staging(self, spark: SparkSession) -> None:
+        """Remove the lines that killed runs wrote and did not move to their day."""
+        for each in folders.matches(spark, f"{self.name}/{_STAGING}"):
+            name = each.getPath().toString()
+            if 0 < folders.changed_ms(spark, name) / 1000 < time.time() - _STAGING_LASTS_S:
+                folders.delete(spark, name)
+
     def remove(self, spark: SparkSession, day: date) -> None:
         """Remove all rows of a day."""
         folders.delete(spark, self._folder(day))
 
     def _folder(self, day: date) -> str:
-        return f"{self.name}/event_date={day}"
+        return f"{self.name}/{_PARTITION.format(day)}"

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from typing import Final
 
 from spark_reports.log.completeness import LogQuality, State
-from spark_reports.log.period import days_between
+from spark_reports.log.period import day_of, days_between
 from spark_reports.report import links, missing, words
 from spark_reports.report.causes import main_cause
 from spark_reports.report.shape import (
@@ -22,7 +22,6 @@ from spark_reports.report.shape import (
     Report,
     Usual,
     from_json,
-    is_day,
     of_row,
 )
 from spark_reports.report.trend import LEAST_RECORDS
@@ -158,7 +157,7 @@ _ADDED: Final[Mapping[str, object]] = {
 def from_text(text: str) -> DayFacts | None:
     """The facts from a file of a rollup. None for anything else: the day is then missing."""
     facts = from_json(DayFacts, text, _ADDED)
-    if facts is None or not is_day(facts["day"]) or facts["state"] not in (*State, NOT_OVER):
+    if facts is None or day_of(facts["day"]) is None or facts["state"] not in (*State, NOT_OVER):
         return None
     return facts if all(len(process) == 2 for process in facts["processes"]) else None
 

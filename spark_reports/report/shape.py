@@ -11,7 +11,6 @@ after a retriable error; they are not part of `records_judged`:
 
 import json
 from collections.abc import Mapping
-from datetime import date
 from types import MappingProxyType
 from typing import Any, Final, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints, is_typeddict
 
@@ -62,14 +61,6 @@ def _typed(kind: Any, value: Any) -> Any:
     if origin is dict:
         return {name: _typed(get_args(kind)[1], each) for name, each in value.items()}
     return [_typed(get_args(kind)[0], each) for each in value] if isinstance(value, list) else value
-
-
-def is_day(text: str) -> bool:
-    """Whether it is a day such as `2026-11-20`."""
-    try:
-        return date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False
 
 
 class Counts(TypedDict):

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Final, TypedDict
 
+from spark_reports.log.period import day_of
 from spark_reports.report import links, notices, words
-from spark_reports.report.shape import Client, Links, Report, Team, from_json, is_day, of_row
+from spark_reports.report.shape import Client, Links, Report, Team, from_json, of_row
 
 LATEST: Final = "latest.json"
 INDEX: Final = "index.html"
@@ -209,4 +210,4 @@ def from_text(text: str | None) -> Latest | None:
     known = from_json(Latest, text or "", {"cluster_id": None})
     if known is None or known["version"] != _VERSION or not known["days"]:
         return None
-    return known if all(is_day(day["day"]) for day in (known, *known["days"])) else None
+    return known if all(day_of(day["day"]) for day in (known, *known["days"])) else None

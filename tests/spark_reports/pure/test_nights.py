@@ -1,9 +1,11 @@
 """Nights of `daily --store` without Spark: stand-ins write the table and the reports."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+import time
 from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
@@ -19,8 +21,11 @@ from spark_reports.log import compact, folders, late_days
 from spark_reports.log.compact import Compacted
 from spark_reports.log.period import days_between
 from spark_reports.log.store import Table
+from spark_reports.render import teams as render
+from spark_reports.report import teams
 from spark_reports.report.rollup import TABLES
 from spark_reports.report.sums import require_one_cluster
+from tests.spark_reports import reports
 from tsproxy.model.exits import FAILED, OK
 
 
@@ -82,6 +87,10 @@ def matches(_spark, glob):
     return [Java(path) for each in globs for path in Path("/").glob(each.lstrip("/"))]
 
 
+def changed_ms(_spark, folder):
+    return max((path.stat().st_mtime * 1000 for path in Path(folder).rglob("*") if path.is_file()), default=0)
+
+
 def killed():
     raise Killed
 
@@ -93,6 +102,7 @@ def nights(tmp_path, monkeypatch):
     monkeypatch.setattr(folders, "names", names)
     monkeypatch.setattr(folders, "matches", matches)
     monkeypatch.setattr(folders, "delete", delete)
+    monkeypatch.setattr(folders, "changed_ms", changed_ms)
     monkeypatch.setattr(spark_run, "spark_session", lambda *_, **__: nullcontext())
     monkeypatch.setattr(compact, "compact", made.compact)
     monkeypatch.setattr(late_days, "days", lambda *_: set())
@@ -260,3 +270,55 @@ def test_a_day_of_two_clusters_is_made_by_its_cluster_and_the_next_nights_need_n
     nights.during["2026-11-20"] = two_clusters
     assert nights.run("2026-11-21")[0] == OK
     assert nights.unmade == {}
+
+
+def test_old_staging_folders_are_removed_before_a_write(nights):
+    """Nothing else removes the lines that a killed run left there. An object store knows no time of a folder,
+    and another run may be at work there."""
+    table = Table(str(nights.store / "hours"))
+    for name, age_s in (("killed", 2 * 86_400), ("at-work", 60), ("begun", None)):
+        folder = Path(table.name) / f".spark-staging-{name}" / "event_date=2026-11-20"
+        folder.mkdir(parents=True)
+        if age_s is not None:
+            write(folder / "part-0")
+            os.utime(folder / "part-0", (time.time() - age_s,) * 2)
+    table.replace_days(Mock(), [])
+    left = {path.name for path in Path(table.name).iterdir()}
+    assert left == {".spark-staging-at-work", ".spark-staging-begun"}
+
+
+def test_names_that_are_no_days_are_left_alone(nights):
+    nights.run("2026-10-20")
+    nights.run("2026-11-19")
+    for name in ("lines/event_date=2026-13-45/part-0", "lines/2026-10-01/x", "rollup/days/2026-10-01"):
+        write(nights.store / name)
+    write(nights.store / "rollup" / "days" / "2026-13-45.json")
+    assert nights.run("2026-11-25", "--keep", "32d") == (OK, [("2026-11-25", True)])
+    left = {path.name for path in (nights.store / "rollup" / "days").iterdir()}
+    assert left == {"2026-11-19.json", "2026-11-25.json", "2026-10-01", "2026-13-45.json"}
+    assert len(list((nights.store / "lines").iterdir())) == 4
+
+
+def test_a_team_that_nobody_writes_any_more_is_removed_with_its_last_day(nights):
+    """latest.json has the addresses of its clients. A folder that is no team's is not touched."""
+    nights.run("2026-10-18..2026-10-20")
+    nights.run("2026-11-19")
+    place = nights.store / "reports" / "teams"
+    report = reports.complete()
+    [team] = [each for each in report["owners"]["teams"] if each["team"] == "Payments"]
+    for name, day in (("left", "2026-10-18"), ("here", "2026-10-19"), ("odd", "2026-10-18")):
+        of_day = report | {"first_day": day, "last_day": day}
+        for file, text in render.files(of_day, team, teams.latest(of_day, team, None, day)).items():
+            write(place / name / file, text)
+    write(place / "odd" / "notes.txt")
+    for name in ("2026-09-01.html", "2026-10-1.html"):
+        write(place / "here" / name)
+        write(place / "notes" / name)
+    write(place / "damaged" / "latest.json", "{")
+    assert nights.run("2026-11-20", "--keep", "32d")[0] == OK
+    assert {path.name: sorted(each.name for each in path.iterdir()) for path in place.iterdir()} == {
+        "here": ["2026-10-1.html", "2026-10-19.html", "feed.xml", "index.html", "latest.json"],
+        "odd": ["notes.txt"],
+        "notes": ["2026-09-01.html", "2026-10-1.html"],
+        "damaged": ["latest.json"],
+    }
