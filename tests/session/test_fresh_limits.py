@@ -326,6 +326,10 @@ def test_a_topic_is_asked_about_once_a_second_and_a_step_of_the_clock_makes_limi
     assert not fresh_limits.may_be_asked("t", NOW_MS + FRESH_MS - 1)
     assert fresh_limits.may_be_asked("t", NOW_MS + FRESH_MS)
     assert not fresh_limits.is_fresh("t", NOW_MS - 1)
+    fresh_limits.asked(["t"], NOW_MS - HOUR_MS)  # the clock is an hour back, and no answer has come
+    assert not fresh_limits.is_fresh("t", NOW_MS - HOUR_MS + 1)
+    fresh_limits.answered(["t"])
+    assert fresh_limits.is_fresh("t", NOW_MS - HOUR_MS + 1)
 
 
 def test_whoever_waits_for_an_answer_is_called_once():

@@ -64,6 +64,8 @@ class FreshLimits:
         self._pending = frozenset(topics)
         for topic in self._pending:
             known = self._asked.get(topic) or Freshness()
+            if known.asked_ms > now_ms:  # the clock has stepped back: `until_ms` is far ahead
+                known.until_ms = 0
             known.asked_ms = now_ms
             for _, dropped in self._asked.put(topic, known):
                 dropped.until_ms = 0
