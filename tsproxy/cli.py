@@ -44,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         root.error(text)
     options, unread = root.parse_known_args(words)
     if unread:
+        if any(not setting.partition("=")[2] for setting in getattr(options, "set", ())):
+            # An argument that is left may be the value, and a secret.
+            options.parser.error("--set: must be KEY=VALUE in one word, such as policy.mode=off")
         options.parser.error(unknown_argument(unread[0], options.parser.format_usage(), meant))
     command: Callable[[argparse.Namespace], int] = options.command
     try:

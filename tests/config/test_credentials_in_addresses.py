@@ -1,5 +1,5 @@
-"""A user and a password in front of an address are no part of a configuration: no error repeats them,
-wherever."""
+"""A user and a password in front of an address are no part of a configuration, and a token may stand at the
+wrong key: no error repeats them, wherever."""
 
 import pytest
 
@@ -18,12 +18,14 @@ WRITTEN = {
     "two of them": f"user:{SECRET}@{SECRET}@example.com:9092",
     "a long one": f"https://{'u' * 50}:{SECRET}@example.com:9092/token",
     "a blank": f"user:{SECRET} @ example.com:9092",
+    "a token alone": SECRET,
+    "a token in base64": f"x {SECRET}+/==",
     "a comma": f"a:9092, user:{SECRET}@example.com:9092",
 }
 
 
 @pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
-def test_no_error_about_any_key_repeats_what_stands_before_an_at_sign(text: str):
+def test_no_error_about_any_key_repeats_a_token_or_what_stands_before_an_at_sign(text: str):
     told, errors = {}, 0
     for key in KEYS:
         for value in (text, [text]):

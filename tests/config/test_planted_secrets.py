@@ -7,7 +7,8 @@ import pytest
 
 from tests.config.files import SMALLEST, config_of
 from tests.planted import traces
-from tsproxy.config import ConfigError
+from tsproxy.cli import main
+from tsproxy.config import ConfigError, empty_document, put_setting
 
 UPSTREAM = "upstream:\n  bootstrap_servers: [kafka-1:9092]\n"
 SECRET = "PlantedSecretOf27Signs"
@@ -70,3 +71,32 @@ def test_no_problem_repeats_a_secret(lines: str):
     text = f"{SMALLEST.replace('upstream:', '#', 1) if lines.startswith(UPSTREAM) else SMALLEST}{lines}\n"
     assert SECRET in text
     assert traces(told_of(text), {"secret": SECRET}) == []
+
+
+BASE64 = f"{SECRET}=="
+SETTINGS = ["admin.token", "upstream.admin.sasl.password", "listeners.tls.key_password", "admin", "token"]
+FORGOTTEN = [" ", ": ", ":", "\t", "\u00a0", "/", "->", "|", ",", ";", "'", "@", "[", "{", "-", "_", ".", ""]
+UNLIKE_A_NAME = FORGOTTEN.index("-")
+"""With one of the others, and a value, the secret is a name as any other."""
+
+
+@pytest.mark.parametrize("secret", [SECRET, BASE64, f"{SECRET}=x"])
+@pytest.mark.parametrize("key", SETTINGS)
+def test_no_problem_of_a_flag_repeats_a_secret(key: str, secret: str):
+    """The = was forgotten. A secret in base64 has one at its end."""
+    for between in FORGOTTEN if not secret.endswith("x") else FORGOTTEN[:UNLIKE_A_NAME]:
+        with pytest.raises(ConfigError) as caught:
+            put_setting(empty_document(), f"{key}{between}{secret}")
+        assert traces(str(caught.value), {"secret": SECRET}) == []
+
+
+@pytest.mark.parametrize(
+    "words", ["admin.token {}", "admin.token: {}", "admin.token= {}", "admin.token = {}"]
+)
+@pytest.mark.parametrize("secret", [SECRET, BASE64])
+def test_no_command_repeats_a_secret_that_a_blank_parts_from_its_key(words: str, secret: str, capsys):
+    with pytest.raises(SystemExit):
+        main(["run", "--upstream", "a:1", "--listen", "b:1", "--set", *words.format(secret).split()])
+    captured = capsys.readouterr()
+    assert "--set: must be KEY=VALUE" in captured.err
+    assert traces(captured.out + captured.err, {"secret": SECRET}) == []

@@ -36,22 +36,37 @@ def put_setting(document: Document, setting: str, place: str = "--set") -> None:
     """Writes `key=value` into the document. `place` is the flag that sets it. Raises ConfigError for a wrong
     key."""
     path, equals, text = setting.partition("=")
+    told = _told(path, text)
     if not equals:
-        key, *_ = re.split("[: ]", setting)  # a secret may follow
-        raise ConfigError(Problem(place, key, "must be key=value, such as policy.mode=off"))
+        raise ConfigError(Problem(place, told, "must be key=value, such as policy.mode=off"))
     *sections, leaf = steps_of(path)
     keys, section = TREE, document.root
     for name in sections:
         below = keys.below.get(name)
         if not isinstance(below, SectionKeys):
-            raise ConfigError(Problem(place, path, _unknown(name, keys)))
+            raise ConfigError(Problem(place, told, _unknown(name, keys)))
         if below.is_list:
             text = f"is in the list {name!r}: set it in a file (--config)"
-            raise ConfigError(Problem(place, path, text))
+            raise ConfigError(Problem(place, told, text))
         keys, section = below, section.section(name, place)
     if not isinstance(keys.below.get(leaf), Key):
-        raise ConfigError(Problem(place, path, _unknown(leaf, keys)))
+        raise ConfigError(Problem(place, told, _unknown(leaf, keys)))
     section.put(leaf, Scalar(text, place))
+
+
+def _told(path: str, value: str) -> str:
+    """The path of a flag as problems show it, since a secret may follow where the = was forgotten. Without a
+    value only names that are known are shown: a = is also the end of a secret in base64."""
+    if value.strip("="):
+        return as_key(path)
+    known: list[str] = []
+    keys: Key | SectionKeys | None = TREE
+    for name in steps_of(as_key(path).removesuffix("…")):
+        keys = keys.below.get(name) if isinstance(keys, SectionKeys) else None
+        if keys is None:
+            return ".".join([*known, "…"])
+        known.append(name)
+    return ".".join(known)
 
 
 @dataclass(slots=True)
@@ -134,8 +149,7 @@ class _Reader:
         except ValueError as error:
             # The error shows the text as written, since a variable may hold a secret in the wrong place.
             written = HIDDEN if key.kind.is_secret else shown(node.text)
-            # The advice would repeat a password in front of an @.
-            advice = None if key.kind.is_secret or "@" in node.text else key.kind.advice(node.text)
+            advice = key.kind.advice(node.text) if written == repr(node.text) else None  # it repeats the text
             more = f"; {advice}" if advice else ""
             return self._wrong(node, path, f"{written} is not allowed; must be {error}{more}")
 

@@ -7,6 +7,8 @@ from typing import Final
 HIDDEN: Final = "***"
 """Shown in place of a secret."""
 _MAX_SHOWN: Final = 60
+_TOKEN: Final = re.compile(r"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])[\w+/=-]{20,}(?!\S)")
+"""A word that looks like a token or a password that was made by a machine: it may be at the wrong key."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 
 
@@ -25,7 +27,8 @@ class Problem:
 
 def shown(text: str) -> str:
     """`text` in quotes, as an error may repeat it: without what stands before an @, since that may be a
-    password, and not too long."""
+    password, without words like tokens, and not too long."""
+    text = _TOKEN.sub(HIDDEN, text)
     before, at, rest = text.rpartition("@")
     if at:
         scheme = _SCHEME.match(before)
