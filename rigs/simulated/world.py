@@ -86,7 +86,7 @@ class _Port:
     """A listening port of the proxy, as `tsproxy.proxy.ports.Port`."""
 
     def __init__(self, address, accepted) -> None:
-        self.address = address
+        self.address, self.ip = address, address.host
         self.accepted = accepted
         self.is_open = False
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import threading
 import time
 from collections import Counter
@@ -17,6 +18,7 @@ from aiokafka.errors import InvalidTimestampError
 
 from tests.kit.client import connect
 from tests.kit.tasks import beside
+from tests.proxy.proxy_listeners import before_broker, facts_of
 from tests.proxy.running import EITHER, HOST, events, page, put
 from tests.proxy.test_reload import HOUR_MS, hang_up
 from tests.proxy.world import PATIENCE_S, until
@@ -27,9 +29,10 @@ from tsproxy.cluster.tokens import token_provider
 from tsproxy.config.settings import ClientCredentials, Password, Sasl, SaslMechanism, ServerTls, Upstream
 from tsproxy.config.tree import KEYS
 from tsproxy.config.values import SecretFile
-from tsproxy.model.addresses import Address
+from tsproxy.model.addresses import Address, ip_or_none
 from tsproxy.proxy.admin.access import Reading
 from tsproxy.proxy.reload.certificates import Copy, Credentials, Sources
+from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
 ALLOWED = {
@@ -52,8 +55,8 @@ def text_of(kafka, files, token, more=""):
     return f"""
 upstream: {{ bootstrap_servers: ["{kafka.bootstrap_servers}"], admin: {{ refresh: 1s }} }}
 listeners:
-  - {{ name: plain, bind: "{HOST}:0" }}
-  - {{ name: tls, bind: "{HOST}:0", tls: {{ certificate: "{files.certificate}", key: "{files.key}" }} }}
+  - {{ name: plain, bind: "localhost:0" }}
+  - {{ name: tls, bind: "localhost:0", tls: {{ certificate: "{files.certificate}", key: "{files.key}" }} }}
 decisions: {{ interval: 1s, topic: {{ name: decisions-of-calls }} }}
 admin: {{ token_file: "{token}" }}
 dead_letters: {{ topic: letters-of-calls, unproven: copy }}
@@ -114,6 +117,27 @@ async def used(proxy, topic):
         await consumer.getone()
     for path in ("/metrics", "/readyz?verbose", "/livez", "/config", "/brokers", "/"):
         assert (await page(proxy.admin_address, path, TOKEN))[0] == 200
+
+
+async def test_no_name_is_looked_up_on_the_loop_for_the_port_of_a_broker_that_comes_later(monkeypatch):
+    """No broker joins the cluster of the run above. The name server may be silent by then: all clients would
+    wait for it, and again each second as long as the broker cannot be served."""
+    look_up, names = socket.getaddrinfo, []
+
+    def looked_up(host, *arguments, **options):
+        names.extend([] if ip_or_none(str(host)) else [host])
+        return look_up(host, *arguments, **options)
+
+    port = free_ports(2)[0]
+    listener = f"{{ bind: 'localhost:0', brokers: {{ ports_from: {port}, count: 2 }} }}"
+    async with before_broker(listener) as (proxy_listener, broker):
+        monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+        with socket.create_server((proxy_listener._bootstrap.ip, port + 1)):
+            proxy_listener.apply_facts(facts_of({0: broker, 1: broker}))
+            assert not proxy_listener.serve_missing()
+        assert proxy_listener.serve_missing()
+        assert {each.host for each in proxy_listener.endpoints.values()} == {"localhost"}
+    assert not names
 
 
 @pytest.mark.broker

@@ -63,14 +63,15 @@ class Port:
     distributes connections over the processes that have opened the port.
     """
 
-    __slots__ = ("_accepted", "_is_open", "_retry", "_socket", "address")
+    __slots__ = ("_accepted", "_is_open", "_retry", "_socket", "address", "ip")
 
     def __init__(self, address: Address, accepted: Accepted, *, is_shared: bool = False) -> None:
         self._accepted = accepted
         self._is_open = False
         self._retry: asyncio.TimerHandle | None = None
         self._socket = bind(address, is_shared=is_shared)
-        self.address = Address(address.host, self._socket.getsockname()[1])
+        self.ip, port, *_ = self._socket.getsockname()
+        self.address = Address(address.host, port)
 
     def open(self) -> None:
         """Accept connections from now on. Raises ListenError if another process already listens."""

@@ -231,7 +231,8 @@ class ProxyListener:
         return EndpointsByPort(brokers, self._open_port)
 
     def _open_port(self, node_id: int, number: int) -> Port:
-        port = self._port(Address(self._listener.bind.host, number), partial(self._target, node_id))
+        """At the bootstrap port's IP address: all clients would wait while a name server is silent."""
+        port = self._port(Address(self._bootstrap.ip, number), partial(self._target, node_id))
         port.open()
         return port
 
