@@ -7,6 +7,7 @@ import pytest
 from tests.config.files import SMALLEST, problems_of
 from tsproxy.config import ConfigError, build_sasl, empty_document, load, put_setting, read_yaml
 from tsproxy.config.document import parse_yaml
+from tsproxy.config.tree import KEYS, SECTIONS, TREE, steps_of
 
 WRONG = {
     "a key given twice names both lines": (
@@ -145,3 +146,13 @@ def test_a_mechanism_whose_library_is_missing_names_the_package_to_install(monke
         ConfigError, match=r"aws_msk_iam_sasl_signer: pip install aws-msk-iam-sasl-signer-python"
     ):
         load(parse_yaml(text, "tsproxy.yaml"), {})
+
+
+NAMES = {steps_of(section.path)[-1].removesuffix("[]") for section in SECTIONS} - TREE.below.keys()
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_section_in_the_wrong_place_is_told_another_one(name):
+    """It stands at the top, as if the section around it had been forgotten."""
+    [told] = [told for told in problems_of(f"{SMALLEST}{name}: {{}}\n") if f": {name}: unknown key" in told]
+    assert told.partition("did you mean '")[2].partition("'")[0] in {key.path for key in (*KEYS, *SECTIONS)}

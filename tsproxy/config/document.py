@@ -27,6 +27,10 @@ _HINTS: Final = {
     "mapping values are not allowed here": "put a text with a colon and a space in quotes; or a line "
     "is indented otherwise",
     "expected ',' or": "a bracket or a brace is not closed, or a comma is missing",
+    **dict.fromkeys(
+        ("expected ',' or '}', but got '{'", "expected ',' or ']', but got '{'"),
+        "or ${NAME} needs quotes, as between all braces and brackets",
+    ),
     "found undefined alias": "put a text that begins with * or & in quotes",
     "expected alphabetic or numeric character": "put a text that begins with * or & in quotes",
 }

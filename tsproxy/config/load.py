@@ -13,7 +13,7 @@ from tsproxy.config.problems import HIDDEN, ConfigError, Problem, shown
 from tsproxy.config.removed import removed
 from tsproxy.config.settings import Config
 from tsproxy.config.synonyms import names_here
-from tsproxy.config.tree import TREE, join, paths_of, steps_of
+from tsproxy.config.tree import KEYS, SECTIONS, TREE, join, paths_of, steps_of
 from tsproxy.model.words import likely, unknown
 
 _ITEM: Final = re.compile(r"\s*(/.+?/|[^,]*?)\s*(?:,|$)")
@@ -181,7 +181,9 @@ def _unknown(name: str, keys: SectionKeys) -> str:
         return f"unknown key; write a section for each dot: {opened}{leaf}: …{' }' * len(sections)}"
     names = names_here(name)
     here = [key for key in keys.below if key in names]
-    return unknown("key", name, keys.below, [*here, *paths_of(names)])
+    elsewhere = paths_of(names, (*KEYS, *SECTIONS))
+    elsewhere.sort(key=lambda path: not path.startswith(f"{keys.path}."))  # what is below here comes first
+    return unknown("key", name, keys.below, [*here, *elsewhere])
 
 
 def _leads_to_key(steps: Iterable[str], keys: SectionKeys) -> bool:

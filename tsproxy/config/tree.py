@@ -1,6 +1,6 @@
 """The declared keys, as a tree (`TREE`) and as a list (`KEYS`). Documents are read along the tree."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -59,12 +59,11 @@ def _all_below(section: SectionKeys) -> Iterator[Key | SectionKeys]:
 
 TREE: Final = _grow(SectionKeys(), keys_of(Config))
 KEYS: Final = tuple(key for key in _all_below(TREE) if isinstance(key, Key))
-OPTIONAL: Final = tuple(
-    section for section in _all_below(TREE) if isinstance(section, SectionKeys) and section.is_optional
-)
+SECTIONS: Final = tuple(section for section in _all_below(TREE) if isinstance(section, SectionKeys))
+OPTIONAL: Final = tuple(section for section in SECTIONS if section.is_optional)
 """Sections that may be left out, and lists that may be empty."""
 
 
-def paths_of(names: Container[str]) -> list[str]:
+def paths_of(names: Container[str], among: Iterable[Key | SectionKeys] = KEYS) -> list[str]:
     """The paths of all keys whose last name is one of these."""
-    return [key.path for key in KEYS if steps_of(key.path)[-1] in names]
+    return [key.path for key in among if steps_of(key.path)[-1].removesuffix("[]") in names]

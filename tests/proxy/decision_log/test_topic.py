@@ -1,14 +1,18 @@
 """The decision log in a topic of a real broker: every line, in order, also when the broker was away."""
 
 import json
+from contextlib import asynccontextmanager
 
 import pytest
+from aiokafka.errors import ClusterAuthorizationFailedError, TopicAuthorizationFailedError
 
+from tests.config.files import SMALLEST, config_of
 from tests.kit.topics import records_of
 from tests.proxy.decision_log.logs import names
 from tests.proxy.running import EVERY_SECOND, page, send, until_page
 from tests.proxy.world import until
-from tsproxy.proxy.decision_log.topic import key_and_headers
+from tsproxy.proxy.decision_log import topic as of_topic
+from tsproxy.proxy.decision_log.topic import DecisionTopic, key_and_headers
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -99,3 +103,32 @@ def test_a_line_that_is_none_of_ours_is_not_sent():
     for line in (b"", b"x", b"[]", b"7", b'{"seq":1}', b"\xff", no_text):
         with pytest.raises(ValueError):
             key_and_headers(line)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            ClusterAuthorizationFailedError(),
+            "[Error 31] ClusterAuthorizationFailedError: needs Write on the topic",
+        ),
+        (TopicAuthorizationFailedError(), "[Error 29] TopicAuthorizationFailedError"),
+    ],
+)
+async def test_an_error_that_names_the_cluster_says_which_right_is_missing(
+    tmp_path, monkeypatch, error, told
+):
+    """A user that may write to no topic gets it, though a right on the cluster is not needed."""
+
+    @asynccontextmanager
+    async def connected(*_, **__):
+        raise error
+        yield
+
+    monkeypatch.setattr(of_topic, "connected_producer", connected)
+    config = config_of(SMALLEST + "decisions: { topic: { name: log } }\n")
+    sending = DecisionTopic(config.decisions.topic, config.upstream, None, tmp_path, "decisions-1")
+    sending.start()
+    await until(sending.warnings)
+    await sending.stop(0)
+    assert sending.warnings() == [f"the decision log cannot be sent to the topic log: {told}"]

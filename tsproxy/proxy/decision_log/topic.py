@@ -13,7 +13,7 @@ from typing import Final, ParamSpec, TypeVar
 
 import orjson
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaConnectionError
+from aiokafka.errors import ClusterAuthorizationFailedError, KafkaConnectionError
 
 from tsproxy.cluster.conversation import Pause, keep_conversing
 from tsproxy.cluster.kafka_producer import TOO_LARGE, connected_producer, partitions_of, read_error
@@ -123,7 +123,11 @@ class DecisionTopic:
 
     def _failed(self, error: Exception) -> Pause | None:
         """The lines stay in the files and are sent later."""
-        self._trouble.failed(error, topic=self._settings.name)
+        told: Exception | str = error
+        if isinstance(error, ClusterAuthorizationFailedError):
+            # An idempotent producer needs Write on a topic, or a right on the cluster. The error names that.
+            told = f"{error}: needs Write on the topic"
+        self._trouble.failed(told, topic=self._settings.name)
         return None if self._ending.is_set() else Pause(0, RETRY_MS)
 
     async def _send_all(self, producer: AIOKafkaProducer) -> bool:
