@@ -66,6 +66,18 @@ def test_the_decision_log_of_the_quick_start_is_ignored_by_git():
     assert f"{folder}/" in (ROOT / ".gitignore").read_text().splitlines()
 
 
+def test_each_way_to_two_proxies_says_which_name_a_proxy_advertises():
+    """With a name of its own, clients bootstrap through the balancer, and then go past it."""
+    part = (
+        TEXTS["docs/guide/high-availability.md"]
+        .partition("## Ways to two proxies\n")[2]
+        .partition("\n## ")[0]
+    )
+    ways = re.split(r"^\*\*", part, flags=re.M)[1:]
+    assert len(ways) == 5
+    assert [way for way in ways if "advertised_host" not in way and "#ports-of-the-brokers" not in way] == []
+
+
 def test_the_load_balancers_checks_reach_the_admin_port_of_the_same_page_and_see_the_drain():
     page = TEXTS["docs/guide/high-availability.md"]
     options = re.search(r"default-server check port (\d+) inter (\d+)s fall (\d+)", page)

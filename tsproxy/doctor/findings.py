@@ -17,7 +17,7 @@ class Grade(StrEnum):
     WARNING = "warning"
     """The proxy starts, and something will not be as expected."""
     PROBLEM = "problem"
-    """The proxy does not start, or does not serve all clients."""
+    """The proxy does not start, does not serve all clients, or a part such as dead letters does not work."""
     SKIPPED = "skipped"
     """Not checked. The text says why."""
 
