@@ -16,6 +16,7 @@ from tsproxy.config.settings import ConnectionLimits
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.admission import Admission, Limit
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, ConnectionStats, Memory
+from tsproxy.proxy.limits.process import ProcessLimits
 from tsproxy.wire.frames import Unfinished
 
 SECOND = 1_000
@@ -421,3 +422,12 @@ def test_a_number_that_was_asked_for_stays_and_open_files_that_lack_are_told(mon
 
     assert found.connections == 1_000
     assert [(line["event"], line["granted"]) for line in told] == [("file_descriptors_few", 1_024)]
+
+
+def test_a_reload_that_asks_for_more_connections_than_open_files_allow_is_told(monkeypatch):
+    monkeypatch.setattr(descriptors, "raise_limit", lambda _: 1_024)
+    limits = ProcessLimits(ConnectionLimits(), Clock())
+    with structlog.testing.capture_logs() as told:
+        for number in (50, 1_000):
+            limits.apply(config_of(SMALLEST + f"limits: {{ connections: {number} }}\n"))
+    assert [(line["event"], line["connections"] < 1_000) for line in told] == [("file_descriptors_few", True)]

@@ -1,8 +1,9 @@
 """Checks whether the system grants enough open files for the configured connections.
 
 A connection takes two descriptors, one for its client and one for its broker. A proxy that runs out of them
-under load stops accepting for a second at a time. This check at the start can log what to change. If the
-configuration has no number of connections, the default is reduced to what the system grants.
+under load stops accepting for a second at a time. This check, at the start and at each reload, can log what
+to change. If the configuration has no number of connections, the default is reduced to what the system
+grants.
 """
 
 import resource

@@ -7,7 +7,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.settings import Config, ConnectionLimits
 from tsproxy.proxy.limits.admission import Admission, Limit
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, Memory, MonitoredConnection
-from tsproxy.proxy.limits.descriptors import lowers, share_of
+from tsproxy.proxy.limits.descriptors import check, lowers, share_of
 
 HEAVY_BYTES: Final = 1 << 20
 
@@ -76,6 +76,7 @@ class ProcessLimits:
         self._limits = self.admission.limits = self._connection_monitor.limits = limits
         self.memory.limit = limits.buffered
         self._is_lowered = lowers(config)
+        check(config)
 
     def _all(self) -> KeysView[MonitoredConnection]:
         return self._connections.keys()
