@@ -76,8 +76,8 @@ def _require_same_log(kept: Mapping[str, DayFacts], sums: "Sums", folder: str) -
             named = "/".join(map(bounded, min(missing)))
             raise LinesWouldVanishError(
                 f"the input lacks lines that the rollup {folder} counts for {day}, such as those of {named}; "
-                "nothing was written. If it is of another log, give each log a --rollup of its own; if files "
-                "were deleted, --replace writes the day without them"
+                "nothing was written. If it is of another log, give each log a --store of its own, or a "
+                "--rollup; if files were deleted, --replace writes the day without them"
             )
 
 

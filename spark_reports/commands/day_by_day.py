@@ -25,6 +25,7 @@ other one: its lines are the same in each night.
 
 import argparse
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -55,6 +56,8 @@ LEAST_DAYS: Final = 32
 before."""
 _TABLE: Final = "lines"
 _UNMADE: Final = "unmade.json"
+_PLACES: Final = "places.txt"
+"""In the store: the folders of its reports and of its rollup, as options."""
 _REPORT: Final = re.compile(rf"report\.(md|csv|{'|'.join(publishing.FORMATS)})|{links.PAGES.pattern}")
 """The files of a report, also of earlier releases."""
 _WORST_FIRST: Final = (FAILED, TRIPPED)
@@ -79,6 +82,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         from spark_reports.log.store import Table
 
         publication, table = publication.loaded(spark, options.store), Table(lines)
+        _require_own(spark, options, is_new=not table.days(spark))
         days = Days(spark, options, publication, Source(options.input, first, last), table)
         if nested := table.remove_nested(spark):
             days.tell(f"A second copy of {nested} was removed: two runs had written to {lines} at once.\n")
@@ -100,6 +104,29 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
     if empty:
         raise NothingToReportError(nothing_of(words.days_in_words(empty), options.input))
     return code
+
+
+def _require_own(spark: "SparkSession", options: argparse.Namespace, *, is_new: bool) -> None:
+    """Raises UsageError if the table is written for other folders: a line that came late, or a day that no
+    run had written, is noticed once, and only the reports of that run have it."""
+    store = options.store.rstrip("/")
+    own = f"--output {_seen_from(store, options.output)} --rollup {_seen_from(store, options.rollup)}"
+    known = files.read_if_there(spark, store, _PLACES)
+    if known is None or is_new:
+        files.write(spark, store, _PLACES, f"{own}\n")
+    elif known.strip() != own:
+        raise UsageError(
+            f"{store} is written for {known.strip()} (as seen from it), and not for {own}: give each of them "
+            f"a --store of its own. If the folders were moved, delete {store}/{_PLACES}"
+        )
+
+
+def _seen_from(store: str, folder: str) -> str:
+    """The path from the store to a folder, however both are spelled."""
+    here, there = files.local(store), files.local(folder)
+    if here is not None and there is not None:
+        return os.path.relpath(there.resolve(), here.resolve())
+    return folder.rstrip("/").removeprefix(f"{store}/")
 
 
 @dataclass(frozen=True, slots=True)

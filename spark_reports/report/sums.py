@@ -79,7 +79,7 @@ def require_one_cluster(boots: Iterable[Mapping[str, Any]]) -> None:
         options = ", ".join(f"--cluster {bounded(name)}" for name in clusters[:_CLUSTERS_NAMED])
         raise UsageError(
             f"the log is of {len(clusters)} clusters, and their numbers are not added up: give {options}, "
-            "each with a --rollup and an --output of its own"
+            "each with a --store of its own, or with a --rollup and an --output"
         )
 
 

@@ -26,7 +26,7 @@ from spark_reports.report import teams
 from spark_reports.report.rollup import TABLES
 from spark_reports.report.sums import require_one_cluster
 from tests.spark_reports import reports
-from tsproxy.model.exits import FAILED, OK
+from tsproxy.model.exits import FAILED, MISTAKEN, OK
 
 
 class Killed(BaseException):
@@ -322,3 +322,21 @@ def test_a_team_that_nobody_writes_any_more_is_removed_with_its_last_day(nights)
         "notes": ["2026-09-01.html", "2026-10-1.html"],
         "damaged": ["latest.json"],
     }
+
+
+@pytest.mark.parametrize("option", ["--output", "--rollup"])
+def test_a_store_is_of_one_folder_of_reports_and_of_one_rollup(nights, capsys, monkeypatch, option):
+    """Two clusters had one store: a day that the run of one made up for was never made for the other."""
+    monkeypatch.chdir(nights.store)
+    name = {"--output": "reports", "--rollup": "rollup"}[option]
+    with monkeypatch.context() as patched:
+        patched.setattr(compact, "compact", Mock(side_effect=FailedError))
+        assert nights.run("2026-11-20", option, "typo")[0] == FAILED
+    assert nights.run("2026-11-20")[0] == OK
+    for place, code in ((nights.store.parent / "b", MISTAKEN), (name, OK), (f"{nights.store}/{name}/", OK)):
+        assert nights.run("2026-11-21", option, str(place))[0] == code
+    told = capsys.readouterr().err.splitlines()[-1]
+    assert told.startswith(f"spark_reports: {nights.store} is written for --output reports --rollup rollup (")
+    assert f"{option} ../b" in told
+    (nights.store / "places.txt").unlink()
+    assert nights.run("2026-11-21", option, str(nights.store.parent / "b"))[0] == OK
