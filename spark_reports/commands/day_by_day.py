@@ -183,7 +183,7 @@ class Days:
         done = compact(self.spark, self.log, self.table, may_lose_lines=self.options.may_lose_lines)
         self.tell(_in_words(done))
         held = self.table.days(self.spark)
-        late = late_days.days(self.spark, self.log, self.table, done.lines_before)
+        late = late_days.days(self.spark, self.log, self.table, done.lines_before, left_over)
         self.note_unmade(asked | left_over | late)
         for day in sorted(late | left_over):
             try:

@@ -6,7 +6,7 @@ names, since there may be millions: only days come to the driver. And a machine 
 some days.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from functools import reduce
@@ -26,21 +26,26 @@ MISSED_DAYS: Final = 31
 """The most days before the period that are made up for if no run has written them."""
 
 
-def days(spark: SparkSession, source: Source, table: Table, lines_before: int) -> set[date]:
+def days(
+    spark: SparkSession, source: Source, table: Table, lines_before: int, left_over: Collection[date] = ()
+) -> set[date]:
     """The days before those of `source`, which was written, whose lines the table lacks at least in part.
-    Days before its first one were never wanted. `lines_before`: as in `Compacted`."""
+    Days before its first one were never wanted. `lines_before`: as in `Compacted`. `left_over`: days whose
+    files the table may name, although no run has looked for lines of the day before in them."""
     before = {day for day in table.days(spark) if day < source.first}
     if not before:
         return set()
     day_before = source.first - timedelta(days=1)
-    window = days_between(source.first - timedelta(days=MISSED_DAYS), source.first - timedelta(days=2))
+    window = days_between(source.first - timedelta(days=MISSED_DAYS), day_before)
     # A killed run may have left a gap behind days that it had written.
     gaps = {day for day in window if day >= min(before) and not {day, day + timedelta(days=1)} <= before}
-    opened = [day for day in window if day in gaps or day in window[-LATE_DAYS + 1 :]]
+    opened = [day for day in window if day in gaps or day in window[-LATE_DAYS:]]
     rows = table.rows(spark, window[0], day_before)
+    late = {day_before} if _holds_fewer(rows, day_before, lines_before) else set()
     with_new = _days_with_new_files(spark, source.inputs, rows, opened)
-    late = {day for day in with_new if day >= min(before) and _lacks(spark, source, rows, day)}
-    return late | ({day_before} if _holds_fewer(rows, day_before, lines_before) else set())
+    with_new |= {day - timedelta(days=1) for day in left_over}
+    asked = {day for day in with_new - late if day in window and day >= min(before)}
+    return late | {day for day in sorted(asked) if _lacks(spark, source, rows, day)}
 
 
 def _lacks(spark: SparkSession, source: Source, rows: DataFrame, day: date) -> bool:
@@ -61,18 +66,19 @@ def _holds_fewer(rows: DataFrame, day: date, delivered: int) -> bool:
 
 def _days_with_new_files(
     spark: SparkSession, paths: Sequence[str], rows: DataFrame, opened: Sequence[date]
-) -> list[date]:
+) -> set[date]:
     """The days that may have lines in files, `opened` on one of these days, which the table does not name, or
-    does not name on that day. A file holds lines of the day on which it was opened, or of the next."""
+    does not name on that day. A file holds lines of the day on which it was opened and of the next one, and,
+    if it was opened at midnight, of the last interval of the day before."""
     found = [names for path in paths for names in _names(spark, path, opened)]
     if not found:
-        return []
+        return set()
     # A run may know a file by its lines of the next day alone: it came when its first day was written.
     known = rows.select(_closed(F.col("file")).alias("name"), F.col("event_date").alias("day")).distinct()
     of_days = reduce(DataFrame.unionByName, found).where(F.col("day").isin(*map(str, opened)))
     new = of_days.join(known, on=["name", "day"], how="left_anti").select("day").distinct().collect()
     with_new = [date.fromisoformat(row["day"]) for row in new]
-    return sorted({near for day in with_new for near in (day, day + timedelta(days=1))})
+    return {near for day in with_new for near in days_between(day - read.LATENESS, day + read.LATENESS)}
 
 
 def _names(spark: SparkSession, path: str, days: Sequence[date]) -> Iterator[DataFrame]:

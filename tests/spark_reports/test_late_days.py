@@ -9,7 +9,7 @@ from spark_reports.log import late_days
 from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
 from spark_reports.log.store import Table
-from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS, MINUTE_MS
 from tests.spark_reports.logs import counters, heartbeat, write
 
 ONE_DAY = timedelta(days=1)
@@ -25,10 +25,10 @@ def written(spark, tmp_path):
     """Writes a day to the table, and then the days before it that are to be written: these days."""
     table = Table(str(tmp_path / "table"))
 
-    def write_day(inputs, day):
+    def write_day(inputs, day, left_over=()):
         source = Source([str(inputs)], day, day)
         done = compact(spark, source, table)
-        late = sorted(late_days.days(spark, source, table, done.lines_before))
+        late = sorted(late_days.days(spark, source, table, done.lines_before, left_over))
         for other in late:
             compact(spark, Source([str(inputs)], other, other), table)
         return late
@@ -67,10 +67,7 @@ def test_a_late_file_is_found_though_its_lines_of_the_next_day_are_in_the_table(
     own = {"proxy": "qx", "boot": "q"}
     late = [counters(0, **own), heartbeat(1, at_ms(FRIDAY + ONE_DAY), **own)]
     write(folder / NAME(FRIDAY, "230000", "q"), *late)
-    assert written(folder, FRIDAY + ONE_DAY) == []
-    sunday = FRIDAY + 2 * ONE_DAY
-    write(folder / NAME(sunday, "000000", "a"), heartbeat(2, at_ms(sunday)))
-    assert written(folder, sunday) == [FRIDAY]
+    assert written(folder, FRIDAY + ONE_DAY) == [FRIDAY]
     assert kept(spark, tmp_path, "q") == [0, 1]
 
 
@@ -108,3 +105,39 @@ def test_files_that_come_days_late_lie_in_the_folder_of_their_day(spark, written
     write(tmp_path / str(days[1]) / "px" / name(days[1], "230000", "b"), *late)
     assert written(inputs, FRIDAY) == days[1:3]
     assert kept(spark, tmp_path, "b9") == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [(NAME, ""), ("{1}{2}.jsonl".format, "{date}/*.jsonl")],
+    ids=["names", "a sink's folders"],
+)
+def test_late_files_of_a_day_hold_the_last_interval_of_the_day_before(spark, written, tmp_path, name, inputs):
+    """It ends at midnight, and its lines open a file. Nothing came on Saturday. One file comes on Sunday, and
+    one on Monday."""
+    friday, saturday, sunday, monday = (FRIDAY + number * ONE_DAY for number in range(4))
+    for number, day in enumerate((friday, sunday, monday)):
+        write(tmp_path / "in" / str(day) / name(day, "120000", "a"), counters(number, at_ms(day), boot="a"))
+    inputs = tmp_path / "in" / inputs
+    assert written(inputs, friday) == []
+    for boot, run_on, late in (("b1", sunday, [friday, saturday]), ("b2", monday, [friday, saturday])):
+        own = {"boot": boot}
+        lines = [counters(0, at_ms(saturday) - MINUTE_MS, **own), counters(1, at_ms(saturday), **own)]
+        write(tmp_path / "in" / str(saturday) / name(saturday, "000000", boot), *lines)
+        assert written(inputs, run_on) == late
+        assert kept(spark, tmp_path, boot) == [0, 1]
+
+
+def test_the_day_before_a_left_over_one_may_lack_lines_in_files_that_the_table_names(
+    spark, written, tmp_path
+):
+    """The run of Saturday was killed when it had written the table, before it looked for late lines."""
+    saturday, sunday = FRIDAY + ONE_DAY, FRIDAY + 2 * ONE_DAY
+    write(tmp_path / "in" / NAME(FRIDAY, "000000", "a"), counters(0, boot="a"))
+    assert written(tmp_path / "in", FRIDAY) == []
+    lines = [counters(1, at_ms(saturday) - MINUTE_MS, boot="a"), counters(2, at_ms(saturday), boot="a")]
+    write(tmp_path / "in" / NAME(saturday, "000000", "a"), *lines)
+    compact(spark, Source([str(tmp_path / "in")], saturday, saturday), Table(str(tmp_path / "table")))
+    write(tmp_path / "in" / NAME(sunday, "000000", "a"), counters(3, at_ms(sunday), boot="a"))
+    assert written(tmp_path / "in", sunday, [saturday]) == [FRIDAY]
+    assert kept(spark, tmp_path, "a") == [0, 1, 2, 3]
