@@ -130,6 +130,8 @@ class Publication:
     """The owners; before `loaded`, it may be the address of a file that only Spark can read."""
     index: str | None = None
     """The folder above that of the report, with the index over all days; None for a report alone."""
+    is_trial: bool = False
+    """The index does not list the report: its teams' folders are its own."""
     address: str | None = None
     scan: arguments.Scan | None = None
     cluster: str | None = None
@@ -150,7 +152,8 @@ class Publication:
     @property
     def team_folders(self) -> str:
         """The folder in which each team has one."""
-        return f"{(self.index or self.output).rstrip('/')}/{teams.FOLDER}"
+        above = self.output if self.index is None or self.is_trial else self.index
+        return f"{above.rstrip('/')}/{teams.FOLDER}"
 
     @property
     def places(self) -> list[str]:
@@ -234,7 +237,7 @@ class Publication:
             index=f"{up}{INDEX}" if up else None,
             day_before=f"{up}{before_it}" if up and before_it else None,
             day_after=f"{up}{after_it}" if up and after_it else None,
-            teams=f"{up}{teams.FOLDER}" if _has_teams(report) else None,
+            teams=f"{'' if self.is_trial else up}{teams.FOLDER}" if _has_teams(report) else None,
             address=self.address,
         )
         return {**report, "history": past, "links": links_of_page}, facts

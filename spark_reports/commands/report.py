@@ -49,9 +49,9 @@ def run(options: argparse.Namespace) -> int:
     the_day = the_day if publication.has_addresses else the_day.without_addresses()
     known = stored.producers(publication.rollup, week_before, day)
     before = stored.days(publication.rollup, *kept_days.around(day, day))
-    above = Path(publication.output).absolute().parent
-    if (above / publishing.INDEX).exists():
-        publication = replace(publication, index=str(above))
+    output = Path(publication.output).absolute()
+    if (output.parent / publishing.INDEX).exists():
+        publication = replace(publication, index=str(output.parent), is_trial=output.name != str(day))
     report, everybody, _ = publication.completed(the_day, now_ms, known, before, {})
     publication.publish(None, report, everybody)
     return daily_run.status(report, options.fail_on)

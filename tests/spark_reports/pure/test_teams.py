@@ -7,17 +7,18 @@ from xml.etree import ElementTree
 
 import pytest
 
+from spark_reports.cli import main
 from spark_reports.commands.publishing import Publication
 from spark_reports.log.completeness import Evidence
 from spark_reports.render import html, sheet, worst
 from spark_reports.render import teams as render
-from spark_reports.report import day, files, owners, tables, teams, words
+from spark_reports.report import day, files, owners, stored, tables, teams, words
 from spark_reports.report.assemble import assemble
 from spark_reports.report.shape import to_json
 from tests.spark_reports.day import DAY_MS, MIDNIGHT_MS
 from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.pure.test_owners import owned
-from tests.spark_reports.rolled import FRIDAY, day_of, rejected, repaired, reported, row, watched
+from tests.spark_reports.rolled import FRIDAY, day_of, known, rejected, repaired, reported, row, watched
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 TWO = """
@@ -305,3 +306,24 @@ def test_limits_of_topics_that_are_not_shown_are_not_shown():
     made = tables.collect(replace(day_of(*rows), limits=limits), 2)
     report = assemble(made, FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
     assert [limit["topic"] for limit in report["limits"]] == ["t7", "t6"]
+
+
+@pytest.mark.parametrize(("name", "of_teams"), [("trial", "teams"), ("2026-11-20", "../teams")])
+def test_a_report_beside_the_days_of_an_index_leaves_the_folders_of_its_teams_alone(
+    tmp_path, monkeypatch, name, of_teams
+):
+    """A trial of other owners was sent to the channels of teams. The day's own folder is published."""
+    monkeypatch.setattr(stored, "day", lambda *_: (day_of(rejected("our-app")), MIDNIGHT_MS + DAY_MS))
+    monkeypatch.setattr(stored, "producers", lambda *_: known([]))
+    monkeypatch.setattr(stored, "days", lambda *_: {})
+    (tmp_path / "index.html").touch()
+    (tmp_path / "owners.toml").write_text(TWO)
+    asked = ["report", "--rollup", "kept", "--date", str(FRIDAY), "--owners", str(tmp_path / "owners.toml")]
+    output = tmp_path / name
+    assert main([*asked, "--output", str(output)]) == 0
+    made = [path.parent.parent.resolve() for path in tmp_path.rglob(teams.LATEST)]
+    assert set(made) == {(output / of_teams).resolve()}
+    known_links = json.loads((output / "report.json").read_text())["links"]
+    assert (known_links["index"], known_links["teams"]) == ("../index.html", of_teams)
+    page = f"{of_teams}/{teams.folder_of('Ours')}/2026-11-20.html"
+    assert page in {link.partition("#")[0] for link in Page((output / "report.html").read_text()).links}
