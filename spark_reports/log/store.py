@@ -3,6 +3,7 @@
 A write replaces exactly the partitions of its days.
 """
 
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from spark_reports.log.period import days_named
 from spark_reports.log.schema import TABLE_DDL
 
 _PARTITION: Final = "event_date={}"
+_WRITE: Final = re.compile(r"part-\d+-([0-9a-f-]{36})")
+"""The name of a file that Spark wrote, with the number that all files of one write share."""
 _STAGING: Final = ".spark-staging-*"
 _STAGING_LASTS_S: Final = 86_400
 """No job takes so long to write a file: what it wrote is of a run that was killed."""
@@ -49,11 +52,18 @@ class Table:
         writer = rows.write.mode("overwrite").partitionBy("event_date").option("compression", "zstd")
         # Without this option, Spark would delete all other days. A setting would outlast the command.
         writer.option("partitionOverwriteMode", "dynamic").parquet(self.name)
+        twice = ""
         for day, names in before.items():
-            if names and folders.names(spark, self._folder(day)) == names:
+            there = folders.names(spark, self._folder(day))
+            if names and there == names:
                 self.remove(spark, day)
-        if before and (nested := self.remove_nested(spark, f"{{{','.join(map(str, before))}}}")):
-            raise FailedError(f"another run wrote {nested} to {self.name} at the same time: run it again")
+            elif len({write[1] for write in map(_WRITE.search, there) if write is not None}) > 1:
+                self.remove(
+                    spark, day
+                )  # on an object store; either may lack files that the other one deleted
+                twice = str(day)
+        if before and (twice := self.remove_nested(spark, f"{{{','.join(map(str, before))}}}") or twice):
+            raise FailedError(f"another run wrote {twice} to {self.name} at the same time: run it again")
 
     def remove_nested(self, spark: SparkSession, days: str = "*") -> str:
         """Remove the second copies of days, and return a text that names these days. `days`: a glob.
