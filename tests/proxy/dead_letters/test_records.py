@@ -4,6 +4,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from itertools import pairwise
+from types import MappingProxyType
 
 import pytest
 import structlog
@@ -235,6 +236,30 @@ async def test_nothing_is_said_of_another_topic_that_has_rejected_no_copy(monkey
         assert letters.warnings() != []
         letters.apply(replace(CONFIG, dead_letters=replace(CONFIG.dead_letters, topic="other")))
         await until(lambda: up_of(letters))
+
+
+async def test_a_copy_goes_to_a_partition_of_the_topic_that_it_is_sent_to(monkeypatch):
+    """A reload to a topic with fewer partitions came between the count of them and the copy."""
+
+    class Reloading(Broker):
+        partitions = MappingProxyType({"d": 12, "other": 1})
+
+        async def partitions_for(self, topic):
+            return set(range(self.partitions[topic]))
+
+        def create_batch(self):
+            letters.apply(replace(CONFIG, dead_letters=replace(CONFIG.dead_letters, topic="other")))
+            return super().create_batch()
+
+        async def send_batch(self, packed, topic, *, partition):
+            copies.append(partition < self.partitions[topic])
+            return await super().send_batch(packed, topic, partition=partition)
+
+    copies = []
+    async with sending(monkeypatch, Reloading()) as letters:
+        letters.enqueue(replace(rejected(US), partition=7))
+        await until(lambda: letters.sent == 1)
+    assert copies == [True]
 
 
 def up_of(letters):

@@ -255,12 +255,13 @@ class DeadLetters(Collector):
         self, producer: AIOKafkaProducer, records: Sequence[DeadLetterRecord], partition: int
     ) -> int:
         """Send the records. Returns their number, or the smaller number that may be sent together."""
-        partitions, loop = await partitions_of(producer, self._topic), asyncio.get_running_loop()
+        topic, loop = self._topic, asyncio.get_running_loop()  # a reload may name another one meanwhile
+        partitions = await partitions_of(producer, topic)
         batch = producer.create_batch()
         packed = await loop.run_in_executor(self._thread, _packed, batch, records)
         if packed == len(records):
             try:
-                sent = await producer.send_batch(batch, self._topic, partition=partition % partitions)
+                sent = await producer.send_batch(batch, topic, partition=partition % partitions)
                 await self._acknowledged(sent)
             except TOO_LARGE:
                 return len(records) // 2
