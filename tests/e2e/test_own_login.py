@@ -461,6 +461,21 @@ async def test_an_error_that_nobody_expected_ends_no_login_for_ever():
     assert await provider.token() == "token"
 
 
+async def test_brokers_that_accept_no_token_do_not_make_the_proxy_ask_for_one_at_each_answer():
+    fetched, clock = [], HandClock()
+
+    def fetch():
+        fetched.append("token")
+        return Token(f"token-{len(fetched)}", 3_600_000)
+
+    provider = TokenProvider(fetch, clock)
+    for _ in range(5):
+        assert await provider.token() == "token-1"
+        provider.forget()
+    clock.ms += tokens.REJECTED_MS
+    assert await provider.token() == "token-2"
+
+
 async def test_all_connections_wait_for_one_token():
     asked, may_go = [], threading.Event()
 

@@ -13,10 +13,19 @@ from tests.kit.broker import HOST, ScriptedBroker
 from tests.proxy.decision_log.test_unsent import NAME, write
 from tests.proxy.world import until
 from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from tsproxy.cluster import kafka_producer
+from tsproxy.cluster import kafka_producer, tokens
+from tsproxy.cluster.admin_connection import RejectedError, connected
 from tsproxy.cluster.kafka_producer import connected_producer, read_error
-from tsproxy.config.settings import Password, Sasl, SaslMechanism, TopicSettings, Upstream
-from tsproxy.config.values import SecretFile
+from tsproxy.cluster.tokens import Token
+from tsproxy.config.settings import (
+    ClientCredentials,
+    Password,
+    Sasl,
+    SaslMechanism,
+    TopicSettings,
+    Upstream,
+)
+from tsproxy.config.values import Secret, SecretFile
 from tsproxy.proxy.decision_log import topic
 from tsproxy.proxy.decision_log.topic import DecisionTopic
 
@@ -30,7 +39,7 @@ OFFERED = {
     SASL_AUTHENTICATE: 0,
 }
 PATIENCE_S = 30
-MECHANISM = struct.pack(">hih", 0, 1, 5) + b"PLAIN"
+MECHANISMS = struct.pack(">hih5sh11s", 0, 2, 5, b"PLAIN", 11, b"OAUTHBEARER")
 
 
 class StubbornBroker(ScriptedBroker):
@@ -41,7 +50,7 @@ class StubbornBroker(ScriptedBroker):
         versions = [struct.pack(">hhh", key, 0, most) for key, most in OFFERED.items()]
         bodies = {
             API_VERSIONS: struct.pack(">hi", 0, len(versions)) + b"".join(versions),
-            SASL_HANDSHAKE: MECHANISM,
+            SASL_HANDSHAKE: MECHANISMS,
             SASL_AUTHENTICATE: struct.pack(">hhi", 0, -1, 0),
             INIT_PRODUCER_ID: struct.pack(">ihqh", 0, 0, 1, 0),
         }
@@ -50,6 +59,9 @@ class StubbornBroker(ScriptedBroker):
             metadata(question.api_version, [(1, HOST.encode(), self.port)])
         )
         super().__init__(answers, lambda _: None)
+
+    def closes_at_metadata(self):
+        self._answers[METADATA] = lambda _: None
 
     def _answer_to(self, request, number):
         if request.startswith(struct.pack(">h", SASL_AUTHENTICATE)):
@@ -101,3 +113,28 @@ async def test_it_logs_in_with_the_password_of_today_and_leaves_nothing_behind(
     logins = len(broker.passwords)
     await asyncio.sleep(0.3)
     assert len(broker.passwords) == logins
+
+
+async def test_a_token_that_brokers_do_not_accept_any_more_is_fetched_anew(broker, monkeypatch):
+    """An issuer may withdraw tokens, or change its key, long before they expire."""
+    fetched = []
+
+    def fetch(_):
+        fetched.append("token")
+        return Token(f"token-{len(fetched)}", 3_600_000)
+
+    async def is_accepted():
+        async with connected(broker.address, None, sasl) as own:
+            await own.cluster()
+
+    monkeypatch.setattr(tokens, "_from_endpoint", fetch)
+    monkeypatch.setattr(tokens, "REJECTED_MS", 0)
+    source = ClientCredentials("http://127.0.0.1:1", "withdrawn", Secret("s"))
+    sasl = Sasl(SaslMechanism.OAUTHBEARER, source)
+    for _ in range(2):
+        await is_accepted()
+    assert len(fetched) == 1
+    broker.closes_at_metadata()
+    with pytest.raises(RejectedError, match="does not accept the token"):
+        await is_accepted()
+    assert await tokens.token_provider(source).token() == "token-2"

@@ -20,6 +20,7 @@ from aiokafka.protocol.admin import ApiVersionRequest, DescribeConfigsRequest, S
 from aiokafka.protocol.metadata import MetadataRequest
 
 from tsproxy.cluster.client_options import security_options
+from tsproxy.cluster.tokens import token_provider
 from tsproxy.cluster.topic_limits import CONFIG_NAMES
 from tsproxy.cluster.upstream import CONNECT_ERRORS, NAME_S, To, connect_text, hosts_of, with_any
 from tsproxy.config.settings import Kerberos, Sasl
@@ -280,15 +281,20 @@ async def connected(
             admin.has_ended = True
             on_end()
 
-    connection = await _connect(address, tls, sasl, ended)
+    connection = None
     try:
+        connection = await _connect(address, tls, sasl, ended)
         admin = AdminConnection(connection, address, sasl)
         yielded.append(admin)
         admin.has_ended = not connection.connected()
         yield admin
+    except RejectedError:
+        if sasl is not None and sasl.brings_token:
+            token_provider(sasl.credentials).forget()  # it may have been withdrawn
+        raise
     finally:
         yielded.clear()
-        closed = connection.close()
+        closed = connection.close() if connection is not None else None
         if closed is not None:
             await asyncio.wait([closed], timeout=_CLOSE_S)
 

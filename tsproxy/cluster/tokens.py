@@ -32,6 +32,8 @@ ANSWER_S: Final = 10.0
 """How long to wait for an issuer's answer."""
 MAX_BYTES: Final = 1 << 18
 """The largest answer of an issuer, and the largest token file."""
+REJECTED_MS: Final = 10_000
+"""How long a token is used at least, also if brokers do not accept it."""
 _RENEWED_AT: Final = 0.8
 """The part of a token's lifetime after which it is fetched again, like Kafka's
 `sasl.login.refresh.window.factor`."""
@@ -63,6 +65,7 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
         self._clock = clock
         self._token = ""
         self._renew_at_ms = 0
+        self._requested_at_ms = 0
         self._renewal: asyncio.Task[None] | None = None
 
     async def token(self) -> str:
@@ -76,10 +79,15 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
             await asyncio.shield(self._renewal)
         return self._token
 
+    def forget(self) -> None:
+        """Fetch another token for the next login, since brokers may not accept this one, but not at each of
+        their answers."""
+        self._renew_at_ms = min(self._renew_at_ms, self._requested_at_ms + REJECTED_MS)
+
     async def _renew(self) -> None:
         requested_at_ms = self._clock.monotonic_ms()
         token = await _in_a_thread_of_its_own(self._fetch)
-        self._token = token.text
+        self._token, self._requested_at_ms = token.text, requested_at_ms
         self._renew_at_ms = requested_at_ms + int(_RENEWED_AT * (token.lasts_ms or 0))
 
     def _has_renewed(self, renewal: asyncio.Task[None]) -> None:
