@@ -118,6 +118,10 @@ def test_what_a_variable_held_is_not_repeated_in_the_problem():
         ("policy.mode", "--set: policy.mode: must be key=value"),
         ("upstream.admin.sasl.password:planted", "--set: upstream.admin.sasl.password: must be key=value"),
         ("upstream.admin.sasl.password planted", "--set: upstream.admin.sasl.password: must be key=value"),
+        (
+            "upstream.admin.sasl.password: cGxhbnRlZA==",
+            "--set: upstream.admin.sasl.password: must be key=value",
+        ),
         ("policy.moode=off", "--set: policy.moode: unknown key; did you mean 'mode'?"),
         ("policy=off", "--set: policy: unknown key"),
         ("listeners.bind=1", "--set: listeners.bind: is in the list 'listeners'"),

@@ -37,7 +37,7 @@ def put_setting(document: Document, setting: str, place: str = "--set") -> None:
     key."""
     path, equals, text = setting.partition("=")
     told = _told(path, text)
-    if not equals:
+    if not equals or (as_key(path) != path and not text.strip("=")):
         raise ConfigError(Problem(place, told, "must be key=value, such as policy.mode=off"))
     *sections, leaf = steps_of(path)
     keys, section = TREE, document.root
