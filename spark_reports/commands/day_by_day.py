@@ -56,8 +56,9 @@ LEAST_DAYS: Final = 32
 before."""
 _TABLE: Final = "lines"
 _UNMADE: Final = "unmade.json"
-_PLACES: Final = "places.txt"
-"""In the store: the folders of its reports and of its rollup, as options."""
+_PLACES: Final = "_places.txt"
+"""In the table: the folders of its reports and of its rollup, as options. Spark reads no file of such a
+name."""
 _REPORT: Final = re.compile(rf"report\.(md|csv|{'|'.join(publishing.FORMATS)})|{links.PAGES.pattern}")
 """The files of a report, also of earlier releases."""
 _WORST_FIRST: Final = (FAILED, TRIPPED)
@@ -99,7 +100,7 @@ def run(options: argparse.Namespace, first: date, last: date) -> int:
         days.note_made(unmade)
         code = next((code for code in _WORST_FIRST if code in {codes[day] for day in written | unmade}), OK)
         empty = [day.isoformat() for day in sorted(asked) if codes[day] is None]
-        if options.keep is not None and code != FAILED and not empty:
+        if options.keep is not None and FAILED not in {codes[day] for day in asked} and not empty:
             days.remove_old(first, last)
     if empty:
         raise NothingToReportError(nothing_of(words.days_in_words(empty), options.input))
@@ -111,13 +112,14 @@ def _require_own(spark: "SparkSession", options: argparse.Namespace, *, is_new: 
     run had written, is noticed once, and only the reports of that run have it."""
     store = options.store.rstrip("/")
     own = f"--output {_seen_from(store, options.output)} --rollup {_seen_from(store, options.rollup)}"
-    known = files.read_if_there(spark, store, _PLACES)
+    table = f"{store}/{_TABLE}"
+    known = files.read_if_there(spark, table, _PLACES)
     if known is None or is_new:
-        files.write(spark, store, _PLACES, f"{own}\n")
+        files.write(spark, table, _PLACES, f"{own}\n")
     elif known.strip() != own:
         raise UsageError(
             f"{store} is written for {known.strip()} (as seen from it), and not for {own}: give each of them "
-            f"a --store of its own. If the folders were moved, delete {store}/{_PLACES}"
+            f"a --store of its own. If the folders were moved, delete {table}/{_PLACES}"
         )
 
 

@@ -58,10 +58,7 @@ class Table:
             if names and there == names:
                 self.remove(spark, day)
             elif len({write[1] for write in map(_WRITE.search, there) if write is not None}) > 1:
-                self.remove(
-                    spark, day
-                )  # on an object store; either may lack files that the other one deleted
-                twice = str(day)
+                twice = str(day)  # on an object store, where the other run fails likewise
         if before and (twice := self.remove_nested(spark, f"{{{','.join(map(str, before))}}}") or twice):
             raise FailedError(f"another run wrote {twice} to {self.name} at the same time: run it again")
 

@@ -49,7 +49,7 @@ Process = tuple[str, str]
 @contextmanager
 def summed(spark: SparkSession, source: Source, cluster: str | None = None) -> Iterator["Sums | None"]:
     """Read the log and add it up: the lines of one `cluster`, by its id, or of the only one. None if the log
-    holds no line of the period.
+    holds no line of the period, or none of that cluster: a day before a move keeps its report.
 
     Raises pyspark's AnalysisException if an input does not exist, NothingToReportError if the lines of the
     period are all unusable, and UsageError if they are of several clusters and none is asked for.
@@ -64,6 +64,9 @@ def summed(spark: SparkSession, source: Source, cluster: str | None = None) -> I
             if cluster is None:
                 require_one_cluster(evidence.boots)
             lines = of_cluster(log.frame, cluster)
+            if cluster is not None and lines.where("is_inside").isEmpty():
+                yield None
+                return
             usable, harmed = transforms.named(lines.where("is_inside")), []
             if wrong := wrong_clocks.times(log.frame):
                 marked = frames.kept(stack, wrong_clocks.marked(usable, wrong))

@@ -9,6 +9,7 @@ from spark_reports.cli import main
 from spark_reports.log import log_reader
 from spark_reports.log.completeness import Evidence, quality
 from spark_reports.log.read import Source
+from spark_reports.report.sums import summed
 from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
 from tests.spark_reports.logs import counters, heartbeat, line, write
 
@@ -50,6 +51,16 @@ def test_files_that_hold_nothing_usable_are_counted_too(spark, tmp_path, monkeyp
     known = quality(Evidence([], [], found), FRIDAY, FRIDAY, MIDNIGHT_MS)
     assert (known["files"], known["open_files"]) == (3, 0)
     assert not any(row["inside"] for row in found)
+
+
+def test_a_day_without_a_line_of_the_cluster_that_is_asked_for_has_no_sums(spark, tmp_path):
+    """The report of the day before a move would be replaced by one of no records."""
+    write(tmp_path / "decisions-20261120T000000Z-px-1.jsonl", counters(0, cluster_id="old"))
+    found = []
+    for cluster in ("old", "new"):
+        with summed(spark, Source([str(tmp_path)], FRIDAY, FRIDAY), cluster) as sums:
+            found.append(sums is not None)
+    assert found == [True, False]
 
 
 @pytest.fixture

@@ -198,7 +198,7 @@ def test_a_clock_that_is_ahead_removes_nothing(nights, capsys, nights_of, why):
     for night in nights_of:
         assert nights.run(night, "--keep", "32d", "--quiet")[0] == OK
     assert why in capsys.readouterr().err.splitlines()[-1]
-    assert len(list((nights.store / "lines").iterdir())) == 3 + len(nights_of)
+    assert len(list((nights.store / "lines").glob("event_date=*"))) == 3 + len(nights_of)
 
 
 def test_days_nearly_in_a_row_are_removed(nights, capsys):
@@ -208,7 +208,7 @@ def test_days_nearly_in_a_row_are_removed(nights, capsys):
     printed = capsys.readouterr()
     assert printed.out.endswith("Removed 1 day before 2026-10-19.\n")
     assert printed.err == ""
-    left = sorted(path.name[-5:] for path in (nights.store / "lines").iterdir())
+    left = sorted(path.name[-5:] for path in (nights.store / "lines").glob("event_date=*"))
     assert left == ["10-19", "10-20", "11-10", "11-20"]
 
 
@@ -228,7 +228,11 @@ NAMES = [f"part-{task}-{str(write) * 8}-0000-4000-8000-000000000000.c000.zstd.pa
 
 @pytest.mark.parametrize(
     ("others", "left"),
-    [([NAMES[1]], NAMES[:2]), ([f"event_date=2026-11-20/{NAMES[2]}"], NAMES[:1]), ([NAMES[2]], None)],
+    [
+        ([NAMES[1]], NAMES[:2]),
+        ([f"event_date=2026-11-20/{NAMES[2]}"], NAMES[:1]),
+        ([NAMES[2]], [NAMES[0], NAMES[2]]),
+    ],
     ids=["no other write", "a folder is moved", "an object store moves files"],
 )
 def test_a_write_that_met_another_one_fails(nights, others, left):
@@ -240,7 +244,7 @@ def test_a_write_that_met_another_one_fails(nights, others, left):
     fails = pytest.raises(FailedError, match="another run wrote 2026-11-20 to")
     with fails if left != NAMES[:2] else nullcontext():
         table.replace_days(frame, [date(2026, 11, 19), date(2026, 11, 20)])
-    assert (sorted(path.name for path in day.iterdir()) if day.exists() else None) == left
+    assert sorted(path.name for path in day.iterdir()) == left
 
 
 def two_clusters():
@@ -277,6 +281,17 @@ def test_a_day_of_two_clusters_is_made_by_its_cluster_and_the_next_nights_need_n
     assert nights.unmade == {}
 
 
+def test_a_day_that_cannot_be_reported_keeps_no_older_day(nights):
+    nights.run("2026-10-18")
+    nights.during["2026-11-19"] = two_clusters
+    nights.run("2026-11-19")
+    nights.during["2026-11-19"] = two_clusters
+    nights.run("2026-11-18")
+    nights.during["2026-11-19"] = two_clusters
+    assert nights.run("2026-11-20", "--keep", "32d")[0] == FAILED
+    assert not (nights.store / "lines" / "event_date=2026-10-18").exists()
+
+
 def test_old_staging_folders_are_removed_before_a_write(nights):
     """Nothing else removes the lines that a killed run left there. An object store knows no time of a folder,
     and another run may be at work there."""
@@ -301,7 +316,7 @@ def test_names_that_are_no_days_are_left_alone(nights):
     assert nights.run("2026-11-25", "--keep", "32d") == (OK, [("2026-11-25", True)])
     left = {path.name for path in (nights.store / "rollup" / "days").iterdir()}
     assert left == {"2026-11-19.json", "2026-11-25.json", "2026-10-01", "2026-13-45.json"}
-    assert len(list((nights.store / "lines").iterdir())) == 4
+    assert len(list((nights.store / "lines").iterdir())) == 5  # with _places.txt
 
 
 def test_a_team_that_nobody_writes_any_more_is_removed_with_its_last_day(nights):
@@ -343,5 +358,5 @@ def test_a_store_is_of_one_folder_of_reports_and_of_one_rollup(nights, capsys, m
     told = capsys.readouterr().err.splitlines()[-1]
     assert told.startswith(f"spark_reports: {nights.store} is written for --output reports --rollup rollup (")
     assert f"{option} ../b" in told
-    (nights.store / "places.txt").unlink()
+    (nights.store / "lines" / "_places.txt").unlink()
     assert nights.run("2026-11-21", option, str(nights.store.parent / "b"))[0] == OK
