@@ -7,6 +7,7 @@ import socket
 import time
 from dataclasses import replace
 from datetime import datetime
+from ipaddress import IPv6Address
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ from tsproxy.proxy.connections import listener as listener_room
 from tsproxy.proxy.connections.relay import Relay
 from tsproxy.proxy.limits.descriptors import raise_limit
 from tsproxy.proxy.limits.process import ProcessLimits
-from tsproxy.proxy.ports import ListenError, Port
+from tsproxy.proxy.ports import ListenError, Port, each_address
 from tsproxy.testing.ports import free_ports
 
 SYSTEM_ALLOWS = int(Path("/proc/sys/net/core/somaxconn").read_text())
@@ -75,6 +76,23 @@ async def test_an_ipv6_address_of_a_broker_has_brackets_in_the_log_and_on_the_pa
         address = f"[::1]:{proxy_listener.endpoints[1].port}"
         assert [line["address"] for line in logged if line["event"] == "broker_served"] == [address]
         assert [each.served_at for each in proxy_listener.brokers] == [address]
+
+
+def link_local():
+    """A link-local address of this machine, with its zone."""
+    for digits, *_, zone in map(str.split, Path("/proc/net/if_inet6").read_text().splitlines()):
+        if (ip := IPv6Address(int(digits, 16))).is_link_local:
+            return f"{ip}%{zone}"
+    return pytest.skip("this machine has none")
+
+
+async def test_a_link_local_address_keeps_its_zone_for_the_ports_of_brokers_and_of_the_admin_pages():
+    """Nothing can be bound to it without."""
+    host = link_local()
+    assert each_address(Address(host, 1)) == [Address(host, 1)]
+    async with before_broker(f"{{ bind: '[{host}]:0', advertised_host: localhost }}") as (served, broker):
+        served.apply_facts(facts_of({1: broker}))
+        assert await ask(Address(host, served.endpoints[1].port)) == answer(5)
 
 
 @on_both_loops

@@ -70,8 +70,9 @@ class Port:
         self._is_open = False
         self._retry: asyncio.TimerHandle | None = None
         self._socket = bind(address, is_shared=is_shared)
-        self.ip, port, *_ = self._socket.getsockname()
-        self.address = Address(address.host, port)
+        bound = self._socket.getsockname()
+        self.ip = _ip(bound)
+        self.address = Address(address.host, bound[1])
 
     def open(self) -> None:
         """Accept connections from now on. Raises ListenError if another process already listens."""
@@ -123,8 +124,14 @@ class Port:
 
 def each_address(address: Address) -> list[Address]:
     """The IP addresses of a host name, each with the port. Raises ListenError."""
-    hosts = dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in _known(address))
+    hosts = dict.fromkeys(_ip(sockaddr) for *_, sockaddr in _known(address))
     return [Address(host, address.port) for host in hosts]
+
+
+def _ip(sockaddr: tuple[Any, ...]) -> str:
+    """The IP address with its zone, which a link-local address needs. The first part of `sockaddr` has
+    none."""
+    return socket.getnameinfo(sockaddr, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0]
 
 
 def bind(address: Address, *, is_shared: bool = False) -> socket.socket:
