@@ -476,6 +476,28 @@ async def test_brokers_that_accept_no_token_do_not_make_the_proxy_ask_for_one_at
     assert await provider.token() == "token-2"
 
 
+async def test_a_token_that_brokers_may_still_accept_is_used_while_the_issuer_is_away():
+    """The rejection may not be the token's fault, or the time for another one has come."""
+    clock, answers = HandClock(), [Token("token-1", 3_600_000)]
+
+    def fetch():
+        if not answers:
+            raise TokenError("the issuer is away")
+        return answers.pop()
+
+    provider = TokenProvider(fetch, clock)
+    begin_ms = clock.ms
+    assert await provider.token() == "token-1"
+    provider.forget()
+    for clock.ms in (begin_ms + tokens.REJECTED_MS, begin_ms + 3_599_999):
+        assert await provider.token() == "token-1"
+    clock.ms += 1
+    with pytest.raises(TokenError, match="away"):
+        await provider.token()
+    answers.append(Token("token-2"))
+    assert await provider.token() == "token-2"
+
+
 async def test_all_connections_wait_for_one_token():
     asked, may_go = [], threading.Event()
 

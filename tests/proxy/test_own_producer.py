@@ -14,7 +14,7 @@ from tests.proxy.decision_log.test_unsent import NAME, write
 from tests.proxy.world import until
 from tests.session.messages import API_VERSIONS, METADATA, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from tsproxy.cluster import kafka_producer, tokens
-from tsproxy.cluster.admin_connection import RejectedError, connected
+from tsproxy.cluster.admin_connection import AdminConnection, RejectedError, connected
 from tsproxy.cluster.kafka_producer import connected_producer, read_error
 from tsproxy.cluster.tokens import Token
 from tsproxy.config.settings import (
@@ -123,9 +123,9 @@ async def test_a_token_that_brokers_do_not_accept_any_more_is_fetched_anew(broke
         fetched.append("token")
         return Token(f"token-{len(fetched)}", 3_600_000)
 
-    async def is_accepted():
+    async def is_accepted(ask=AdminConnection.cluster):
         async with connected(broker.address, None, sasl) as own:
-            await own.cluster()
+            await ask(own)
 
     monkeypatch.setattr(tokens, "_from_endpoint", fetch)
     monkeypatch.setattr(tokens, "REJECTED_MS", 0)
@@ -133,7 +133,9 @@ async def test_a_token_that_brokers_do_not_accept_any_more_is_fetched_anew(broke
     sasl = Sasl(SaslMechanism.OAUTHBEARER, source)
     for _ in range(2):
         await is_accepted()
-    assert len(fetched) == 1
+    with pytest.raises(RejectedError, match="DescribeConfigsRequest cannot be used"):
+        await is_accepted(lambda own: own.describe(["t"]))  # the broker does not offer it
+    assert await tokens.token_provider(source).token() == "token-1"
     broker.closes_at_metadata()
     with pytest.raises(RejectedError, match="does not accept the token"):
         await is_accepted()

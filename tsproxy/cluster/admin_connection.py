@@ -177,7 +177,7 @@ class AdminConnection:
         # Metadata v1 and later: null asks for all topics, an empty list for none.
         answer = await self.ask(MetadataRequest(None if with_topics else []), _cluster)
         if not answer.brokers and self._brings_token:
-            raise RejectedError(f"{self.address}: {_NOT_ACCEPTED}")
+            raise self._not_accepted()
         return answer
 
     async def may_describe(self, topic: str) -> bool:
@@ -251,13 +251,15 @@ class AdminConnection:
         return self._sasl is not None and self._sasl.brings_token
 
     def _closed(self) -> ConversationError:
-        text = self._why_closed()
-        kind = RejectedError if text == _NOT_ACCEPTED else ConversationError
-        return kind(f"{self.address}: {text}")
+        if not self._has_been_answered and self._brings_token:
+            return self._not_accepted()
+        return ConversationError(f"{self.address}: {self._why_closed()}")
+
+    def _not_accepted(self) -> RejectedError:
+        _forget_token(self._sasl)
+        return RejectedError(f"{self.address}: {_NOT_ACCEPTED}")
 
     def _why_closed(self) -> str:
-        if not self._has_been_answered and self._brings_token:
-            return _NOT_ACCEPTED
         if self._has_been_answered or self._sasl is not None:
             return "the broker closed the connection"
         return (
@@ -288,10 +290,6 @@ async def connected(
         yielded.append(admin)
         admin.has_ended = not connection.connected()
         yield admin
-    except RejectedError:
-        if sasl is not None and sasl.brings_token:
-            token_provider(sasl.credentials).forget()  # it may have been withdrawn
-        raise
     finally:
         yielded.clear()
         closed = connection.close() if connection is not None else None
@@ -317,6 +315,7 @@ async def _connect(
     except CONNECT_ERRORS as error:
         raise ConversationError(f"{address}: {connect_text(error, over_tls=tls is not None)}") from error
     except KafkaError as error:
+        _forget_token(sasl)
         raise RejectedError(f"{address}: {_error_text(error)}") from error
     except Exception as error:
         if sasl is not None and isinstance(sasl.credentials, Kerberos):
@@ -325,6 +324,12 @@ async def _connect(
         if isinstance(error, _UNREADABLE):
             raise ConversationError(f"{address}: {_unreadable_text(error)}") from error
         raise
+
+
+def _forget_token(sasl: Sasl | None) -> None:
+    """A broker has rejected a login: its token may have been withdrawn."""
+    if sasl is not None and sasl.brings_token:
+        token_provider(sasl.credentials).forget()
 
 
 def _unreadable_text(error: Exception) -> str:

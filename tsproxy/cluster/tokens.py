@@ -33,7 +33,7 @@ ANSWER_S: Final = 10.0
 MAX_BYTES: Final = 1 << 18
 """The largest answer of an issuer, and the largest token file."""
 REJECTED_MS: Final = 10_000
-"""How long a token is used at least, also if brokers do not accept it."""
+"""How long a token is used at least, also if brokers do not accept it, and again while its issuer is away."""
 _RENEWED_AT: Final = 0.8
 """The part of a token's lifetime after which it is fetched again, like Kafka's
 `sasl.login.refresh.window.factor`."""
@@ -64,6 +64,7 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
         self._fetch = fetch
         self._clock = clock
         self._token = ""
+        self._expires_at_ms = 0
         self._renew_at_ms = 0
         self._requested_at_ms = 0
         self._renewal: asyncio.Task[None] | None = None
@@ -86,8 +87,17 @@ class TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # aiokafka ca
 
     async def _renew(self) -> None:
         requested_at_ms = self._clock.monotonic_ms()
-        token = await _in_a_thread_of_its_own(self._fetch)
+        try:
+            token = await _in_a_thread_of_its_own(self._fetch)
+        except TokenError:
+            now_ms = self._clock.monotonic_ms()
+            if now_ms >= self._expires_at_ms:
+                raise
+            self._requested_at_ms = now_ms
+            self._renew_at_ms = min(now_ms + REJECTED_MS, self._expires_at_ms)
+            return
         self._token, self._requested_at_ms = token.text, requested_at_ms
+        self._expires_at_ms = requested_at_ms + (token.lasts_ms or 0)
         self._renew_at_ms = requested_at_ms + int(_RENEWED_AT * (token.lasts_ms or 0))
 
     def _has_renewed(self, renewal: asyncio.Task[None]) -> None:
