@@ -7,6 +7,7 @@ from tests.config.files import config_of, file_with
 from tests.planted import traces
 from tsproxy.cli import main
 from tsproxy.config import ConfigError
+from tsproxy.config.problems import shown
 from tsproxy.config.tree import KEYS
 
 SECRET = "PlantedSecretOf27Signs"
@@ -57,3 +58,12 @@ def test_no_flag_repeats_it(words: list[str], text: str, capsys: pytest.CaptureF
         raise SystemExit(main([*words, text]))
     captured = capsys.readouterr()
     assert traces(captured.out + captured.err, {"secret": SECRET}) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["orders/v2/dead-letters/europe", "kafka-prod-eu-west-1-broker", "/etc/kafka2/certificate"]
+)
+def test_a_name_or_a_path_is_told_as_it_is_and_a_secret_with_such_parts_is_not(name: str):
+    assert shown(name) == repr(name)
+    for secret in (f"{name}/{SECRET}", f"{name}-123e4567-e89b-12d3-a456-426614174000"):
+        assert shown(secret) == "'***'"

@@ -144,6 +144,12 @@ def test_a_limit_that_only_the_topic_knows_is_unknown(explained, policy, more, l
     assert (found["limits_known"], found["limits_unknown"] == []) == (fate != UNLESS,) * 2
 
 
+def test_no_limit_is_unknown_where_none_is_asked_for(explained):
+    policy = "policy: { mode: 'off', limits_from: config }"
+    found = as_json(explained, "--topic", "orders", "--timestamp", "0", policy=policy)
+    assert (found["forwarded"], found["limits_known"], found["limits_unknown"]) == (True, True, [])
+
+
 def test_a_bound_that_only_the_topic_knows_is_in_no_text(explained):
     asked = ("--topic", "orders", "--timestamp", str(NOW_MS - 13 * 3_600_000))
     said = explained(*asked, policy=ONE_SIDE)

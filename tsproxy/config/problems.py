@@ -7,7 +7,11 @@ from typing import Final
 HIDDEN: Final = "***"
 """Shown in place of a secret."""
 _MAX_SHOWN: Final = 60
-_TOKEN: Final = re.compile(r"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])[\w+/=-]{20,}(?!\S)")
+_PART: Final = "[a-z]{0,15}[0-9]{0,4}"
+"""A part of a name or of a path, such as `v2`."""
+_TOKEN: Final = re.compile(
+    rf"(?<!\S)(?=\S*[0-9])(?=\S*[A-Za-z])(?!(?:{_PART}[/_-])*{_PART}(?!\S))[\w+/=-]{{20,}}(?!\S)"
+)
 """A word that looks like a token or a password that was made by a machine: it may be at the wrong key."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+]*://")
 

@@ -61,7 +61,10 @@ class Explanation:
 
     @property
     def unknown_limits(self) -> tuple[str, ...]:
-        """The limits in force that depend on limits of the topic that are not known: `before`, `after`."""
+        """The limits in force that depend on limits of the topic that are not known: `before`, `after`.
+        None is in force without a verdict."""
+        if self.policy.mode is Mode.OFF:
+            return ()
         every = [answer.policy.limits or TopicLimits() for answer in (self, *self.by_others)]
         bounds = {
             "before": {limits.before_max_ms for limits in every},
