@@ -97,7 +97,12 @@ async def test_lines_for_brokers_that_are_gone_go_to_those_of_a_reload(tmp_path,
         await lines.stop(0)
 
 
-@pytest.mark.parametrize("options", [{"enable_idempotence": True}, {"acks": 1}], ids=["idempotent", "plain"])
+EITHER = pytest.mark.parametrize(
+    "options", [{"enable_idempotence": True}, {"acks": 1}], ids=["idempotent", "plain"]
+)
+
+
+@EITHER
 async def test_it_logs_in_with_the_password_of_today_and_leaves_nothing_behind(
     broker, upstream, tmp_path, monkeypatch, options
 ):
@@ -113,6 +118,21 @@ async def test_it_logs_in_with_the_password_of_today_and_leaves_nothing_behind(
     logins = len(broker.passwords)
     await asyncio.sleep(0.3)
     assert len(broker.passwords) == logins
+
+
+@EITHER
+async def test_a_connection_that_is_being_opened_ends_with_its_producer(
+    broker, upstream, monkeypatch, options
+):
+    """It would come when the broker wakes up, and send the record that was given up."""
+    monkeypatch.setattr(kafka_producer, "_CLOSE_S", 1.0)  # longer than aiokafka waits before it tries again
+    before, asked = asyncio.all_tasks(), []
+    async with connected_producer(upstream, None, "own", **options) as producer:
+        broker._answers[API_VERSIONS] = lambda question: asked.append(question) or b""
+        (await producer.send("t", b"x")).add_done_callback(read_error)
+        await until(lambda: asked, patience_s=PATIENCE_S)
+    assert asyncio.all_tasks() - before <= broker._tasks
+    await until(lambda: not broker._tasks, patience_s=1)
 
 
 async def test_a_token_that_brokers_do_not_accept_any_more_is_fetched_anew(broker, monkeypatch):

@@ -30,14 +30,41 @@ _METADATA_MS: Final = 5_000
 """How often brokers are asked for their topics. A topic that is gone is noticed before it is needed."""
 _CLOSE_TIMEOUT_S: Final = 5.0
 
-_login: ContextVar[Callable[[], dict[str, Any]]] = ContextVar("login", default=dict)
-"""The login of a new connection of the producer that has begun this task."""
+
+class _Connecting:
+    """Opens the connections of a producer until its end."""
+
+    def __init__(self, login: Callable[[], dict[str, Any]] = dict) -> None:
+        self._login = login
+        self._has_ended = False
+        self._under_way = set[asyncio.Timeout]()
+
+    async def connect(self, host: str, port: int, **options: Any) -> AIOKafkaConnection:
+        """A connection with the password and the certificate of now. aiokafka would log in with those of the
+        producer's start for as long as it lives."""
+        if self._has_ended:
+            raise KafkaConnectionError("closed")
+        async with asyncio.timeout(None) as until_end:
+            self._under_way.add(until_end)
+            try:
+                return await open_connection(host, port, **options | await asyncio.to_thread(self._login))
+            finally:
+                self._under_way.remove(until_end)
+
+    def end(self) -> None:
+        """aiokafka does not know a connection that is being opened. It would come when the broker wakes up,
+        and send what was given up."""
+        self._has_ended = True
+        for until_end in self._under_way:
+            until_end.reschedule(0)
+
+
+_connecting: ContextVar[_Connecting] = ContextVar("connecting")
+"""That of the producer that has begun this task."""
 
 
 async def _connect(host: str, port: int, **options: Any) -> AIOKafkaConnection:
-    """A connection of a producer, with the password and the certificate of now. aiokafka would log in with
-    those of the producer's start for as long as it lives."""
-    return await open_connection(host, port, **options | await asyncio.to_thread(_login.get()))
+    return await _connecting.get(_Connecting()).connect(host, port, **options)
 
 
 aiokafka.client.create_conn = _connect  # a producer has no option for it
@@ -65,25 +92,28 @@ async def connected_producer(
         **await asyncio.to_thread(login),
         **options,
     )
-    before = _login.set(login)
+    connecting = _Connecting(login)
+    before = _connecting.set(connecting)
     try:
         await producer.start()
         yield producer
     finally:
-        _login.reset(before)
-        await _close(producer)
+        _connecting.reset(before)
+        await _close(producer, connecting)
 
 
-async def _close(producer: AIOKafkaProducer) -> None:
+async def _close(producer: AIOKafkaProducer, connecting: _Connecting) -> None:
     """Send what is left, if brokers take it soon. A `stop` that is cut short leaves tasks behind, which would
     log in, and send what a later producer sends again, for ever."""
     try:
         async with asyncio.timeout(_CLOSE_S):
             await producer.stop()
     except (KafkaError, TimeoutError):
+        connecting.end()
         producer._message_accumulator.fail_all(KafkaConnectionError("closed"))
         if (sender := producer._sender.sender_task) is not None:
             sender.cancel()
+            await asyncio.wait([sender], timeout=_CLOSE_S / 2)  # later it would wait for ever for metadata
         with suppress(KafkaError, TimeoutError):
             async with asyncio.timeout(_CLOSE_S):
                 await producer.client.close()
