@@ -66,7 +66,7 @@ def test_days_without_lines_are_exit_code_1_in_a_sentence_that_names_the_path(
     error = capsys.readouterr().err
     assert f"no decision log lines of 2026-12-24 under {tmp_path / folder}: " in error
     assert error.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+    assert not list((tmp_path / "out").glob("*"))
 
 
 def test_a_placeholder_in_the_path_of_a_table_is_exit_code_2(spark, tmp_path, capsys):

@@ -19,7 +19,7 @@ def flush_output() -> None:
     """Write what standard output still holds, and nothing more if that fails: Python would report it again
     at its exit."""
     try:
-        sys.stdout.flush()
+        print(end="", flush=True)  # `flush` alone finds no closed terminal if nothing is left to write
     except OSError:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
