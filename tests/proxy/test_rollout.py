@@ -100,7 +100,6 @@ async def after_reloads(*configs):
     for count in range(1, len(configs)):
         reloader.reload_now()
         await until(lambda count=count: len(adopted) == count)
-    await asyncio.sleep(0)
     await cancelled(running)
     return Report((), families_now(reloader.collect()))
 
@@ -135,6 +134,7 @@ async def test_a_rule_that_still_rejects_is_named_where_the_mode_is(match):
 
 RULE = {"name": "one", "mode": "enforce", **LIMIT}
 ALL, ONE, NONE = {"mode": "enforce"}, {"mode": "audit", "rules": [RULE]}, {"mode": "audit"}
+AUDITED = {"mode": "enforce", "rules": [{"name": "all", "mode": "audit"}, {**RULE, "name": "unreached"}]}
 
 
 @pytest.mark.parametrize(
@@ -147,6 +147,7 @@ ALL, ONE, NONE = {"mode": "enforce"}, {"mode": "audit", "rules": [RULE]}, {"mode
         ([ONE, ALL, ONE], "rules: one"),
         ([ALL, ONE, NONE], "nothing"),
         ([ALL, NONE, ALL], None),
+        ([ALL, AUDITED], "nothing"),
         ([NONE, NONE], None),
     ],
 )
@@ -157,7 +158,12 @@ async def test_enforcement_has_ended_until_as_much_is_enforced_again(policies, l
 
 @pytest.mark.parametrize(
     ("policy", "text"),
-    [(ALL, "mode enforce"), (ONE, "mode audit (enforced: rules: one)"), (NONE, "mode audit")],
+    [
+        (ALL, "mode enforce"),
+        (ONE, "mode audit (enforced: rules: one)"),
+        (NONE, "mode audit"),
+        (AUDITED, "mode enforce (enforced: nothing)"),
+    ],
 )
 def test_check_names_the_rules_that_reject_although_the_mode_does_not(policy, text, tmp_path, capsys):
     assert main(["check", str(put(tmp_path / "tsproxy.yaml", text_of(policy)))]) == 0

@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Final
 
 from tsproxy.config.values import bound_text
-from tsproxy.model.policy import LimitsFrom, Mode, Policy, RuleSettings, TimeLimit
+from tsproxy.model.policy import LimitsFrom, Match, Mode, Policy, Rule, RuleSettings, TimeLimit
 
 NAMES_SHOWN: Final = 3
 NOTHING: Final = "nothing"
@@ -25,7 +25,7 @@ class Extent(IntEnum):
 
 
 def extent(policy: Policy) -> Extent:
-    if policy.mode is Mode.ENFORCE:
+    if _is_general(policy):
         return Extent.ALL
     return Extent.RULES if _rules(policy) else Extent.NOTHING
 
@@ -35,9 +35,9 @@ def enforced(policy: Policy) -> str:
 
 
 def mode_text(policy: Policy) -> str:
-    """`mode audit`, with the rules that are enforced nevertheless."""
-    but = f" (enforced: {enforced(policy)})" if extent(policy) is Extent.RULES else ""
-    return f"mode {policy.mode}{but}"
+    """`mode audit`, and what is enforced if the rules differ from it."""
+    is_all = extent(policy) is (Extent.ALL if policy.mode is Mode.ENFORCE else Extent.NOTHING)
+    return f"mode {policy.mode}" + ("" if is_all else f" (enforced: {enforced(policy)})")
 
 
 def few(names: Sequence[str]) -> str:
@@ -46,14 +46,27 @@ def few(names: Sequence[str]) -> str:
 
 
 def _parts(policy: Policy) -> Iterator[str]:
-    if policy.mode is Mode.ENFORCE:
+    if _is_general(policy):
         yield _limits(policy)
     if names := _rules(policy):
         yield f"rules: {few(names)}"
 
 
+def _reached(policy: Policy) -> Sequence[Rule]:
+    """The rules up to the first that matches everything."""
+    matches = [rule.match for rule in policy.rules]
+    return policy.rules[: matches.index(Match()) + 1] if Match() in matches else policy.rules
+
+
+def _is_general(policy: Policy) -> bool:
+    """False as well if a rule that matches everything has another mode."""
+    last = next((rule.settings.mode for rule in _reached(policy) if rule.match == Match()), None)
+    return policy.mode is Mode.ENFORCE and last in (None, Mode.ENFORCE)
+
+
 def _rules(policy: Policy) -> list[str]:
-    return [rule.name for rule in policy.rules if (rule.settings.mode or policy.mode) is Mode.ENFORCE]
+    modes = {rule.name: rule.settings.mode or policy.mode for rule in _reached(policy)}
+    return [name for name, mode in modes.items() if mode is Mode.ENFORCE]
 
 
 def _limits(policy: Policy) -> str:
