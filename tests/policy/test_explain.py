@@ -184,8 +184,11 @@ def test_explain_is_not_certain_of_what_the_limits_of_the_topic_may_change(polic
     """The session knows them. Explain knows those that are `given`."""
     given = {side: getattr(real, side) for side in given}
     known, *others = (replace(each, **given) for each in (TopicLimits(), *ANY_LIMITS))
-    known = known if given else None
-    told = explain(policy, PEER, "t", time_ms, now_ms=NOW_MS, known=known, on_kafka_4=known, others=others)
+    told, *by_others = (
+        explain(policy, PEER, "t", time_ms, now_ms=NOW_MS, known=each, on_kafka_4=each)
+        for each in (known if given else None, *others)
+    )
+    told = replace(told, by_others=tuple(by_others))
     view = View(topics={"t": real}, topics_on_kafka_4={"t": real}, policy=policy)
     (done,) = judged_by(view, batch([time_ms]))
     written = done.rewritten if done.rewritten and done.rewritten.repair else None

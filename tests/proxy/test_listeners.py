@@ -83,7 +83,7 @@ def link_local():
     for digits, *_, zone in map(str.split, Path("/proc/net/if_inet6").read_text().splitlines()):
         if (ip := IPv6Address(int(digits, 16))).is_link_local:
             return f"{ip}%{zone}"
-    return pytest.skip("this machine has none")
+    return pytest.skip("no interface has a link-local IPv6 address: ip -6 address add fe80::1/64 dev lo")
 
 
 async def test_a_link_local_address_keeps_its_zone_for_the_ports_of_brokers_and_of_the_admin_pages():

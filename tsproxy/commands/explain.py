@@ -3,7 +3,9 @@
 import argparse
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
@@ -95,18 +97,12 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
     peer = Peer(
         "", options.address, 0, options.client_id, principal=options.principal, client_software=software
     )
-    known, on_kafka_4, others = _topic_limits(options.before, options.after)
-    answer = explain(
-        policy,
-        peer,
-        options.topic,
-        options.timestamp,
-        now_ms=now_ms,
-        known=known,
-        on_kafka_4=on_kafka_4,
-        has_bit_6=options.bit_6,
-        others=others,
+    ask = partial(
+        explain, policy, peer, options.topic, options.timestamp, now_ms=now_ms, has_bit_6=options.bit_6
     )
+    known, on_kafka_4, others = _topic_limits(options.before, options.after)
+    by_others = tuple(ask(known=limits, on_kafka_4=limits) for limits in others)
+    answer = replace(ask(known=known, on_kafka_4=on_kafka_4), by_others=by_others)
     if options.json:
         print(json.dumps(as_json(answer), indent=2))
     else:
@@ -116,13 +112,13 @@ def _explain(parser: argparse.ArgumentParser, options: argparse.Namespace) -> in
 
 def _topic_limits(
     before: TimeLimit | None, after: TimeLimit | None
-) -> tuple[TopicLimits | None, TopicLimits | None, list[TopicLimits]]:
+) -> tuple[TopicLimits | None, TopicLimits | None, Sequence[TopicLimits]]:
     """A topic's own limits, the same as a 4.x broker computes them, and others that the topic may have. The
     given values count as values of the topic."""
-    if before is None and after is None:
-        return None, None, []
     from tsproxy.policy.explain import ANY_LIMITS
 
+    if before is None and after is None:
+        return None, None, ANY_LIMITS
     known, *others = (
         replace(
             limits,

@@ -3,8 +3,7 @@
 `explain` judges a batch of one record that has this timestamp, and no other fault.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from tsproxy.model.outcome import Peer
@@ -89,31 +88,10 @@ def explain(
     known: TopicLimits | None,
     on_kafka_4: TopicLimits | None,
     has_bit_6: bool = False,
-    others: Sequence[TopicLimits] = (),
 ) -> Explanation:
-    """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. `others`
-    are the loosest and the strictest ones that it may have instead, if not all of `known` is known. With
+    """The explanation for one record. `known` are the topic's own limits, or None, as for `resolve`. With
     `has_bit_6`, the record's batch has attribute bit 6, and the rule may read the timestamp as KIP-228
     proposed."""
-
-    def explain_by(known: TopicLimits | None, on_kafka_4: TopicLimits | None) -> Explanation:
-        return _explain(policy, peer, topic, timestamp_ms, now_ms, known, on_kafka_4, has_bit_6=has_bit_6)
-
-    by_others = tuple(explain_by(limits, limits) for limits in (ANY_LIMITS if known is None else others))
-    return replace(explain_by(known, on_kafka_4), by_others=by_others)
-
-
-def _explain(
-    policy: Policy,
-    peer: Peer,
-    topic: str,
-    timestamp_ms: int,
-    now_ms: int,
-    known: TopicLimits | None,
-    on_kafka_4: TopicLimits | None,
-    *,
-    has_bit_6: bool,
-) -> Explanation:
     of_client = ClientPolicy(policy, peer)
     topic_policy = of_client.resolve(topic, known, on_kafka_4, now_ms)
 
