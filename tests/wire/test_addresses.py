@@ -1,6 +1,6 @@
 """Every broker address in an answer becomes the proxy's; nothing else in it changes.
 
-The oracle is kio, generated from Kafka's own schemas. `test_golden.py` has bytes of Kafka's classes.
+The oracle is kio, generated from Kafka's own schemas.
 """
 
 from contextlib import suppress
