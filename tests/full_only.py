@@ -29,3 +29,6 @@ def brokers(reason: str) -> list[Any]:
 
 BOTH_BROKERS = [pytest.param(name, marks=pytest.mark.broker) for name in ("kafka_440", "kafka_391")]
 """The same for tests of what differs between the releases: `make test` has both."""
+
+RELEASES = ("4.4.0", "3.9.1") if IS_FULL else ("4.4.0",)
+"""The releases of brokers that a test starts itself."""

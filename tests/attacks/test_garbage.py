@@ -1,20 +1,19 @@
 """Bytes that are no Kafka at all: each connection closes with one line, and leaves nothing behind."""
 
 import asyncio
-import os
 import random
 import struct
 
 import pytest
 
 from tests.attacks.attacker import HOST, answer_to, last_words, port_of, produce, resident_mib
+from tests.full_only import IS_FULL
 from tests.proxy.world import until
 from tests.wire.batches import batch
 from tsproxy.clock import Clock
 from tsproxy.testing.proxy import RunningProxy
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
-STORM = 5_000 if FULL else 500
+STORM = 5_000 if IS_FULL else 500
 STORMS = 12
 AT_ONCE = 50
 

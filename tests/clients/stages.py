@@ -4,11 +4,11 @@ On a whole stage the proxy speaks to brokers as clients speak to the proxy. A sa
 several listeners of one proxy, secured differently, in front of brokers that are secured one way.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tests.clients.families import Family, chosen
+from tests.full_only import IS_FULL
 from tsproxy.testing.client_options import ClientOptions, Login
 
 USER, PASSWORD = "alice", "wonder-land"
@@ -86,7 +86,7 @@ WHOLE = tuple(
     for security in SECURITIES
 )
 
-STAGES = WHOLE if os.environ.get("TSPROXY_TEST") == "full" else SAMPLE
+STAGES = WHOLE if IS_FULL else SAMPLE
 ROLES = [role for stage in STAGES for role in stage.roles]
 
 

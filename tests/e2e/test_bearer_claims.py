@@ -4,7 +4,6 @@
 of the unsecured validator in `test_principals`: it trims names and takes no claim twice.
 """
 
-import os
 from functools import cache
 
 import pytest
@@ -12,13 +11,13 @@ import pytest_asyncio
 
 from tests.e2e.issuer import BEARER, Issuer, validated
 from tests.e2e.principals import allow, names
+from tests.full_only import RELEASES
 from tests.kit.admin import AUTHORIZER
 from tests.proxy.world import until
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 pytestmark = pytest.mark.broker
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
 TOPICS = {"mallory": "mallory", "admin": "admin"}
 USERS = {"proxy": "password-of-the-proxy"}
 
@@ -40,7 +39,7 @@ def signed(claims, by="the brokers'"):
     return issuer(by).signed(claims)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.4.0", "3.9.1"] if FULL else ["4.4.0"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=RELEASES)
 async def kafka(request, tmp_path_factory):
     """Brokers that go by the claim `client_id`."""
     with validated(issuer("the brokers'"), tmp_path_factory.mktemp("jwks")) as properties:

@@ -5,7 +5,6 @@ whose bookings say whom it takes the client for. `TSPROXY_TEST=full` does more, 
 """
 
 import asyncio
-import os
 import random
 import time
 
@@ -22,6 +21,7 @@ from tests.e2e.principals import (
     names,
 )
 from tests.e2e.test_policy import EXAMPLES
+from tests.full_only import IS_FULL, RELEASES
 from tests.kit.admin import AUTHORIZER, UNSECURED_TOKENS, set_password
 from tests.kit.client import connect, plain, produced, scram, scram_first, scram_signed, unsecured_token
 from tests.proxy.running import file_for
@@ -34,8 +34,7 @@ from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = pytest.mark.broker
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
-SAMPLES = 400 if FULL else 40
+SAMPLES = 400 if IS_FULL else 40
 SEED = 14
 USERS = {
     "mallory": "password-of-mallory",
@@ -68,7 +67,7 @@ BETWEEN_RENEWALS_S = 1.1
 """Brokers take one a second at most (`KafkaChannel.MIN_REAUTH_INTERVAL_ONE_SECOND_NANOS`)."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.4.0", "3.9.1"] if FULL else ["4.4.0"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=RELEASES)
 async def kafka(request):
     async with KafkaCluster(
         request.param, security="SASL_PLAINTEXT", users=USERS, properties=PROPERTIES
@@ -222,7 +221,7 @@ async def test_by_generated_bearer_messages_the_two_agree(kafka):
 
 # -- Memory ------------------------------------------------------------------------------------------
 
-LOGINS = 10_000 if FULL else 150
+LOGINS = 10_000 if IS_FULL else 150
 """The names of each kind that log in, each in a connection of its own, which costs the broker most. With 150,
 a place that keeps one such name for each has four times the memory that `too_much` allows."""
 STAY = 20

@@ -8,7 +8,6 @@ renewed (KIP-368). In `TSPROXY_TEST=full` Kafka 3.9.1 is met as well.
 
 import asyncio
 import contextlib
-import os
 import re
 import time
 
@@ -18,6 +17,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.errors import InvalidTimestampError
 
+from tests.full_only import RELEASES, variations
 from tests.kit.admin import UNSECURED_TOKENS, own_login
 from tests.kit.client import bearer, connect, plain, scram, unsecured_token
 from tests.planted import traces
@@ -32,7 +32,6 @@ from tsproxy.wire import k00_produce
 
 pytestmark = pytest.mark.broker
 
-FULL = os.environ.get("TSPROXY_TEST") == "full"
 USERS = {
     "alice": "planted-password-of-alice",
     "bob": "planted-password-of-bob",
@@ -53,7 +52,7 @@ OAUTH = {
 ADMIN = own_login("SCRAM-SHA-512", "proxy", "${PROXY_PASSWORD}")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["4.4.0", "3.9.1"] if FULL else ["4.4.0"])
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=RELEASES)
 async def kafka(request):
     async with KafkaCluster(request.param, security="SASL_PLAINTEXT", users=USERS, properties=OAUTH) as it:
         await it.create_topic("orders", config={"message.timestamp.before.max.ms": "60000"})
@@ -287,7 +286,7 @@ def differing(asked, proxied, direct):
     }
 
 
-@pytest.mark.parametrize("pieces", [1, 40])
+@pytest.mark.parametrize("pieces", variations("fewer pieces", [1, 40], but=[40]))
 async def test_every_form_of_a_login_passes_whatever_is_sent_behind_it(kafka, pieces):
     """The answers are those of the broker alone, and a record that is too old is rejected in each form."""
     asked = dict(logins())

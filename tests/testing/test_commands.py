@@ -71,6 +71,7 @@ def test_every_tool_exists():
 
 
 @pytest.mark.broker
+@pytest.mark.full_only("starts two brokers; the command above has a broker at the port that was chosen")
 async def test_brokers_have_the_ports_after_the_first():
     first, second = free_ports(2)
     async with KafkaCluster(nodes=2, port=first) as kafka:

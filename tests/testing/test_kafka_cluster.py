@@ -1,4 +1,4 @@
-"""Real brokers: what the other rooms' tests rely on when they ask for one."""
+"""Real brokers: what no other test notices, although all that use one rely on the rest."""
 
 import socket
 
@@ -6,58 +6,21 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from tests.full_only import RELEASES
 from tests.kit.topics import values_of
-from tests.testing.versions import VERSIONS
 from tsproxy.testing import kafka_cluster
 from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.kafka_node import KafkaStartError
 from tsproxy.testing.ports import free_ports
 
-AFTER_MAX = "message.timestamp.after.max.ms"
 SHORT_SESSIONS = {"broker.session.timeout.ms": "1500", "broker.heartbeat.interval.ms": "200"}
 """A killed broker's leaders move, and it is taken back, when its session has ended."""
 
 
-async def send(kafka: KafkaCluster, topic: str, values: list[bytes], **record) -> None:
+async def send(kafka: KafkaCluster, topic: str, values: list[bytes]) -> None:
     async with AIOKafkaProducer(**kafka.client_options().aiokafka(), acks="all") as producer:
         for value in values:
-            await producer.send_and_wait(topic, value, partition=0, **record)
-
-
-async def test_what_is_produced_can_be_consumed(kafka, topic):
-    await kafka.create_topic(topic)
-    await send(kafka, topic, [b"one", b"two"])
-    assert await values_of(kafka, topic) == [b"one", b"two"]
-
-
-async def test_end_offsets_count_the_records_of_every_partition(kafka, topic):
-    await kafka.create_topic(topic, partitions=3)
-    await send(kafka, topic, [b"one", b"two"])
-    assert await kafka.end_offsets(topic) == {0: 2, 1: 0, 2: 0}
-
-
-async def test_each_version_has_its_own_default_bound_for_the_future(kafka_440, kafka_391, topic):
-    """KIP-937: an hour from Kafka 4 on, none before."""
-    for kafka in (kafka_440, kafka_391):
-        await kafka.create_topic(topic)
-    assert (await kafka_440.topic_config(topic))[AFTER_MAX] == "3600000"
-    assert (await kafka_391.topic_config(topic))[AFTER_MAX] == str(2**63 - 1)
-
-
-async def test_a_topics_own_limits_hold_from_its_first_record(kafka, topic):
-    await kafka.create_topic(topic, config={"message.timestamp.before.max.ms": "1000"})
-    with pytest.raises(KafkaError, match="InvalidTimestamp"):
-        await send(kafka, topic, [b"old"], timestamp_ms=1)
-
-
-async def test_a_changed_limit_holds_for_the_next_record(kafka, topic):
-    await kafka.create_topic(topic)
-    await send(kafka, topic, [b"old"], timestamp_ms=1)
-    await kafka.alter_topic(topic, {"message.timestamp.before.max.ms": "1000"})
-    with pytest.raises(KafkaError, match="InvalidTimestamp"):
-        await send(kafka, topic, [b"old"], timestamp_ms=1)
-    await kafka.alter_topic(topic, {"message.timestamp.before.max.ms": None})
-    await send(kafka, topic, [b"old"], timestamp_ms=1)
+            await producer.send_and_wait(topic, value, partition=0)
 
 
 async def test_a_deleted_topic_is_gone_for_every_client(kafka, topic):
@@ -77,7 +40,7 @@ async def test_a_broker_logs_what_it_does(kafka):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RELEASES)
 async def test_a_broker_comes_back_with_its_port_and_its_records(version):
     """After a stop in good order, and after a kill. Its node id is what the test chose."""
     async with KafkaCluster(version, nodes=(7,), properties=SHORT_SESSIONS) as kafka:

@@ -8,7 +8,7 @@ from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import Producer
 
 from deploy.demo.java_producer import Acknowledged, JavaProducer, JavaRecord
-from tests.testing.versions import VERSIONS
+from tests.full_only import RELEASES
 from tsproxy.testing.client_options import ClientOptions
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
@@ -36,7 +36,7 @@ async def send_by_java(options: ClientOptions, version: str) -> None:
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", RELEASES)
 async def test_every_client_family_gets_in_with_certificate_and_password_and_none_without(
     version, certificates
 ):
