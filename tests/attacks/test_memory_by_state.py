@@ -21,6 +21,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.full_only import variations
 from tests.proxy.frames import request
 from tests.proxy.wire import MIB, PEER, Wire
 from tests.proxy.world import World, until
@@ -172,7 +173,14 @@ STATES = {
 }
 
 
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(
+    "state",
+    variations(
+        "another state, in a process of its own",
+        STATES,
+        but=["in flight", "rewritten", "paused under TLS"],
+    ),
+)
 def test_half_of_what_the_process_grew_by_is_counted(state):
     """The thousand connections of an address kept 0.9 GiB in flight, 0.35 GiB under TLS: 0 was counted."""
     told = subprocess.run(

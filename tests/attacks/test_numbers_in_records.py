@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from tests.attacks.steps import bytecodes
+from tests.full_only import variations
 from tests.session.conversation import NOW_MS, PEER, Session, view_by
 from tests.session.messages import produce
 from tests.wire.batches import NONE, ZSTD, batch, varint
@@ -74,7 +75,10 @@ def sent_and_copied(data, settings):
 
 @pytest.mark.parametrize("codec", [NONE, ZSTD], ids=["plain", "zstd"])
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("number", RECORDS)
+@pytest.mark.parametrize(
+    "number",
+    variations("another number that is as large", RECORDS, but=["empty headers", "sizes of five bytes"]),
+)
 def test_a_number_of_the_clients_costs_neither_bytecodes_nor_objects(number, rule, codec):
     time_ms, settings = RULES[rule]
     data = batch([time_ms], codec, records=[RECORDS[number]])

@@ -102,7 +102,7 @@ def judged_in_reports(said: str) -> int:
 
 
 @needs_proc
-@pytest.mark.full_only("a demo whose proxy dies leaves nothing running below")
+@pytest.mark.full_only("another demo; the first one above ends in order")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 async def test_a_demo_that_is_interrupted_leaves_nothing_running(
     mark: str, tmp_path: Path, number: signal.Signals
@@ -118,7 +118,7 @@ async def test_a_demo_that_is_interrupted_leaves_nothing_running(
 
 
 @needs_proc
-@pytest.mark.full_only("a demo whose proxy dies leaves nothing running below")
+@pytest.mark.full_only("another demo; the first one above ends in order")
 async def test_a_demo_that_is_killed_leaves_nothing_running(mark: str, tmp_path: Path):
     async with demo(mark, tmp_path, every=1) as process:
         await until_it_says(process, "handed over")
@@ -128,6 +128,7 @@ async def test_a_demo_that_is_killed_leaves_nothing_running(mark: str, tmp_path:
 
 
 @needs_proc
+@pytest.mark.full_only("a second demo; the first one above ends in order")
 async def test_a_demo_whose_proxy_dies_says_so_at_once_and_fails(mark: str, tmp_path: Path):
     async with demo(mark, tmp_path, every=1) as process:
         await until_it_says(process, "handed over")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from tests.full_only import variations
 from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = pytest.mark.broker
@@ -32,7 +33,7 @@ sys.addaudithook(look)
 """A `sitecustomize` that tells which files a Python process changes, in all its processes."""
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", variations("one process writes no more than two", ["1", "2"], but=["2"]))
 async def test_a_proxy_writes_to_its_decision_folder_alone(kafka_440, topic, tmp_path: Path, workers: str):
     """Under systemd all else is read-only (`ProtectSystem=strict`), in the container, too (`read_only`)."""
     (tmp_path / "sitecustomize.py").write_text(WATCHER)

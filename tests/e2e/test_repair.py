@@ -77,7 +77,7 @@ async def test_javas_producer_splits_a_batch_that_a_repair_makes_too_large(kafka
     assert {line["error_code"] for line in rejected if line["event"] == "decision"} == {10}
 
 
-@pytest.mark.parametrize("codec", variations(ANOTHER_CODEC, CODECS, but=["none", "zstd"]))
+@pytest.mark.parametrize("codec", variations(ANOTHER_CODEC, CODECS, but=["zstd"]))
 async def test_an_idempotent_producers_records_are_stored_once_in_order_with_right_times(
     kafka_440, topic, codec
 ):

@@ -79,6 +79,7 @@ def test_what_may_not_be_read_is_said_to_be_unknown():
     assert hazard(0, None, NOW_MS, MINUTE_MS) is None
 
 
+@pytest.mark.full_only("starts a broker and asks it alone; the sentences are asked of the code above")
 async def test_a_broker_deletes_what_is_expired_and_keeps_all_that_follows_a_record_from_the_future(topic):
     """The two sentences that a scan prints, as a broker acts on them."""
     properties = {"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "0"}
