@@ -4,13 +4,8 @@ import json
 import shutil
 from datetime import date
 from itertools import groupby
-from unittest.mock import Mock
-
-import pytest
 
 from spark_reports.cli import main
-from spark_reports.commands import daily_run
-from spark_reports.report import teams
 from tests.spark_reports.day import DAY_MS, FRIDAY, HOUR_MS, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, write
 from tests.spark_reports.schedules import of_airflow
@@ -84,85 +79,13 @@ def test_three_nights_say_the_same_from_the_table_and_from_the_files(spark, tmp_
     assert codes == [[0, 0], [3, 3], [3, 3]]
     assert [day["day"] for day in reports[DAYS[-1]]["trend"]["days"]] == list(DAYS)
     capsys.readouterr()
-    for day in DAYS[1:]:
-        asked = ["--input", str(tmp_path / "tsproxy"), "--output", str(tmp_path / "out"), "--date", day]
-        assert main(["daily", *asked, "--json"]) == 3
-        files = json.loads(capsys.readouterr().out)
-        assert reports[day]["log"]["silent"] == files["log"]["silent"]
-        assert reports[day]["log"]["sentence"] == files["log"]["sentence"]
-        assert reports[day]["totals"] == files["totals"]
-
-
-class Killed(BaseException):
-    """The end of a process that nobody expects."""
-
-
-def test_a_night_makes_up_for_one_that_did_not_run_also_if_it_is_killed_in_between(
-    spark, tmp_path, monkeypatch, capsys
-):
-    """The machine was off in the second night. The third writes the lines of both days, and is killed before
-    their reports are made: the table does not lack them any more. Gates of the second day are checked now,
-    and nobody else did."""
-    minutes = DAY_MS // MINUTE_MS
-    deliver(tmp_path, [a_life("px-1", 0, 3 * minutes, stops=False, every=60)], "2026-11-24")
-    assert run_day(DAYS[0], tmp_path)[0] == [0, 0]
-    capsys.readouterr()
-    write(tmp_path / "tsproxy" / "decisions-20261121T050000Z-px-9.jsonl", raw="garbage\n")
-    night = here(of_airflow(DAYS[2])[1]["daily"][0], tmp_path)
-    night += ["--fail-on", "lines_unusable>0", "--fail-on", "incomplete>1"]
-    with monkeypatch.context() as patched:
-        patched.setattr(daily_run, "made", Mock(side_effect=Killed))
-        with pytest.raises(Killed):
-            main(night)
-    assert f"No run had written {DAYS[1]}, which was written now." in capsys.readouterr().out
-    assert main(night) == 3
-    printed = capsys.readouterr()
-    assert "No run had written" not in printed.out
-    gate, unusable, *_ = printed.err.splitlines()
-    assert gate.startswith(f"spark_reports: quality gate: {DAYS[1]}: lines_unusable>0: lines_unusable is ")
-    assert unusable.startswith(f"spark_reports: {DAYS[1]}: 1 line that may hold totals cannot be read: ")
-    made = {path.parent.name for path in (tmp_path / "reports").glob("*/report.json")}
-    assert made == {*DAYS}
-    assert json.loads((tmp_path / "reports" / "unmade.json").read_text()) == {}
-
-
-def test_a_night_without_lines_changes_no_team_and_a_restated_day_without_a_usable_line_fails_its_night(
-    spark, tmp_path, capsys
-):
-    """The second night has no line of its own day, so no report that a gate could check, and makes the first
-    day's report again. It is repeated when the lines of the first day have come a second time, and differ:
-    the report made before says that the log is complete."""
-    own = {"boot": "px-1", "proxy": "px"}
-    rejected = {"verdict": "rejected", "reason": "too_old", "error_code": 32, "bad_records": 10}
-    lines = [line(0, at_ms=MIDNIGHT_MS, kind="start", **own), counters(1, MIDNIGHT_MS, **own, **rejected)]
-    lines.append(heartbeat(2, MIDNIGHT_MS, **own))
-    write(tmp_path / "tsproxy" / "decisions-20261120T000000Z-px-1.jsonl", *lines)
-    owners = tmp_path / "owners.toml"
-    owners.write_text('[[owners]]\nteam = "everybody"\nclient_ids = ["*"]\n')
-
-    def night(day):
-        asked = [*here(of_airflow(day)[1]["daily"][0], tmp_path), "--owners", str(owners)]
-        return main(asked), capsys.readouterr()
-
-    for day, code in ((DAYS[0], 0), (DAYS[1], 1)):
-        found, printed = night(day)
-        assert found == code
-        folder = tmp_path / "reports" / "teams" / teams.folder_of("everybody")
-        assert json.loads((folder / "latest.json").read_text())["day"] == DAYS[0]
-        assert {path.name for path in folder.iterdir()} == {
-            *(f"{DAYS[0]}.html", "index.html", "feed.xml", "latest.json")
-        }
-    assert f"no decision log lines of {DAYS[1]}" in printed.err
-    assert main(here(of_airflow(DAYS[1])[1]["gate"][0], tmp_path)) == 1
-    assert "report.json" in capsys.readouterr().err
-    others = [{**each, "cluster_id": "another"} for each in lines]
-    write(tmp_path / "tsproxy" / "decisions-20261120T000000Z-px-1-copy.jsonl", *others)
-    minutes = DAY_MS // MINUTE_MS
-    deliver(tmp_path, [a_life("qx-1", minutes, 2 * minutes, stops=True, every=60)], "2026-11-23")
-    found, printed = night(DAYS[1])
-    assert f"Lines came late for {DAYS[0]}, which was written now." in printed.out
-    assert f"nothing of {DAYS[0]} can be used" in printed.err
-    assert found == 1
+    day = DAYS[1]
+    asked = ["--input", str(tmp_path / "tsproxy"), "--output", str(tmp_path / "out"), "--date", day]
+    assert main(["daily", *asked, "--json"]) == 3
+    files = json.loads(capsys.readouterr().out)
+    assert reports[day]["log"]["silent"] == files["log"]["silent"]
+    assert reports[day]["log"]["sentence"] == files["log"]["sentence"]
+    assert reports[day]["totals"] == files["totals"]
 
 
 def test_days_that_are_older_than_keep_are_removed_after_a_run_that_went_well(spark, tmp_path):

@@ -42,15 +42,15 @@ def test_the_only_file_of_a_proxy_is_named_if_it_is_damaged_by_the_report_and_by
     write(tmp_path / "in" / "px" / names[0], *a_life("px"))
     cut(tmp_path / "in" / "q x+é%[1]" / names[0], gzip.compress)
     cut(tmp_path / "in" / "q x+é%[1]" / names[1], zstandard.compress)
-    inputs, store = ["--input", str(tmp_path / "in")], tmp_path / "store"
+    store = tmp_path / "store"
     asked = ["daily", "--date", "2026-11-20", "--skip-damaged-files"]
-    assert main([*asked, *inputs, "--store", str(store)]) == 3
+    assert main([*asked, "--input", str(tmp_path / "in"), "--store", str(store)]) == 3
     assert capsys.readouterr().out.startswith("4 lines, 0 duplicates left out, set aside: 2 not_json.\n")
-    for source in (inputs, ["--input", str(store / "lines"), "--input-format", "parquet"]):
-        assert main([*asked, *source, "--output", str(tmp_path / "out"), "--json"]) == 3
-        log = json.loads(capsys.readouterr().out)["log"]
-        assert (log["state"], log["lines_unusable"], log["lost_lines"]) == ("incomplete", 2, 0)
-        assert log["quarantined_examples"] == [f"{name}: not_json: {LINE}" for name in names]
+    asked += ["--input", str(store / "lines"), "--input-format", "parquet"]
+    assert main([*asked, "--output", str(tmp_path / "out"), "--json"]) == 3
+    log = json.loads(capsys.readouterr().out)["log"]
+    assert (log["state"], log["lines_unusable"], log["lost_lines"]) == ("incomplete", 2, 0)
+    assert log["quarantined_examples"] == [f"{name}: not_json: {LINE}" for name in names]
 
 
 @pytest.mark.parametrize("codec", ["lz4", "snappy"])

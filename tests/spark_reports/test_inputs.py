@@ -73,11 +73,3 @@ def test_a_placeholder_in_the_path_of_a_table_is_exit_code_2(spark, tmp_path, ca
     asked = ["daily", "--input-format", "parquet", "--input", "lake/{date}"]
     assert main([*asked, "--output", str(tmp_path / "out")]) == 2
     assert "a table, which holds all its days: leave {date} out" in capsys.readouterr().err
-
-
-def test_a_backfill_names_the_days_without_a_folder(spark, lake, tmp_path, capsys):
-    options = ["--input", str(lake), "--store", str(tmp_path / "out"), "--format", "json"]
-    assert main(["daily", *options, "--date", "2026-11-22..2026-11-26"]) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("spark_reports: no decision log lines of 2026-11-23 to 2026-11-26 under ")
-    assert [path.name for path in (tmp_path / "out" / "reports").glob("2026-*")] == ["2026-11-22"]

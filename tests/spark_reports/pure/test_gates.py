@@ -2,9 +2,11 @@
 
 import pytest
 
+from spark_reports.commands import daily_run
 from spark_reports.report import gates, words
 from tests.spark_reports import reports
 from tests.spark_reports.rolled import rejected, reported, row
+from tsproxy.model.exits import OK, TRIPPED
 
 SPAN = {"proxy": "px", "from_ts": "2026-11-20T00:00:00.000Z", "to_ts": "2026-11-20T01:00:00.000Z"}
 LEFT = "rejected_rate is 0.171873 in the lines left: 1 line lost or unusable"
@@ -49,6 +51,15 @@ def said(text, **log):
 )
 def test_a_gate_trips_above_its_bound(text, log, measured):
     assert said(text, **log) == (measured and f"{text}: {measured}")
+
+
+def test_a_day_with_lines_that_cannot_be_read_fails_and_names_its_day(capsys):
+    report = reports.fixed()
+    assert daily_run.ended(report, (), "2026-11-20") == OK
+    report["log"] |= {"lines_unusable": 1}
+    assert daily_run.ended(report, (), "2026-11-20") == TRIPPED
+    told = "spark_reports: 2026-11-20: 1 line that may hold totals cannot be read: the numbers are a lower "
+    assert capsys.readouterr().err == f"{told}bound\n"
 
 
 def test_a_share_that_is_its_bound_trips_no_gate():

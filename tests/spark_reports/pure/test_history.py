@@ -320,12 +320,3 @@ def test_a_report_tells_of_each_producer_what_the_rollup_knows(days_after, unusa
     assert [each["week"] for each in report["producers"]] == [[0] * 7 + [100], [0] * 7 + [9]]
     assert [words.since(report, each) for each in report["producers"]] == ["00:00, new"] * 2
     assert words.change(report["trend"], "new") == "new: rejected on none of the seven days before"
-
-
-def test_days_are_the_sums_of_their_clients():
-    assert rows().table(trend.DAYS)[-1] == {
-        "day": "2026-11-20",
-        "records": 800,
-        "rejected_records": 319,
-        "producers_affected": 7,
-    }

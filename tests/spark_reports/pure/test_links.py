@@ -9,7 +9,7 @@ from spark_reports.commands.publishing import Publication
 from spark_reports.render import html, index
 from spark_reports.render import teams as team_pages
 from spark_reports.render.places import producer_id
-from spark_reports.report import history, links, teams
+from spark_reports.report import links, teams
 from tests.spark_reports import reports
 from tests.spark_reports.pure.test_html import Page
 from tests.spark_reports.rolled import rejected, reported
@@ -118,19 +118,6 @@ def rows_of(facts):
 
 
 TEAMS = [f"teams/{teams.folder_of(team)}/index.html" for team in ("Payments", "Devices")]
-
-
-def test_the_index_links_the_folder_of_each_team_also_of_one_without_a_mistake():
-    counts = {"day": "2026-11-20", "records": 100, "rejected_records": 9, "producers_affected": 6}
-    report = reports.complete()
-    report["owners"]["teams"][0] |= {"producers": 0, "rejected_records": 0}
-    [facts] = history.of_report(report, [counts], "2026-11-20/report.html")
-    names = [each["team"] for each in report["owners"]["teams"] if each["team"]]
-    found = Page(index.render({facts["day"]: facts})).links
-    assert found == [
-        *(f"teams/{teams.folder_of(name)}/index.html" for name in names),
-        "2026-11-20/report.html",
-    ]
 
 
 def test_the_index_has_a_row_for_each_day_the_newest_first():

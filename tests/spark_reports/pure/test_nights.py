@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 
 from spark_reports.cli import main
 from spark_reports.commands import day_by_day, spark_run
-from spark_reports.errors import FailedError
+from spark_reports.errors import FailedError, NothingToReportError
 from spark_reports.log import compact, folders, late_days
 from spark_reports.log.compact import Compacted
 from spark_reports.log.period import days_between
@@ -184,6 +184,23 @@ def test_the_next_night_makes_the_report_in_which_a_run_was_killed(nights, day):
     assert nights.run("2026-11-22")[1] == [("2026-11-21", False), ("2026-11-22", True)]
 
 
+def test_a_night_makes_up_for_one_that_did_not_run_also_if_it_is_killed_in_between(
+    nights, monkeypatch, capsys
+):
+    """The machine was off in the second night. The third one writes the lines of both days, and is killed
+    before their reports are made: the table does not lack them any more. Nobody has checked the second."""
+    nights.run("2026-11-19")
+    monkeypatch.setattr(late_days, "days", lambda *_: {date(2026, 11, 20)} if nights.during else set())
+    nights.during["2026-11-20"] = killed
+    with pytest.raises(Killed):
+        nights.run("2026-11-21")
+    assert "No run had written 2026-11-20, which was written now." in capsys.readouterr().out
+    assert nights.unmade == {"2026-11-20": True, "2026-11-21": True}
+    assert nights.run("2026-11-21") == (OK, [("2026-11-20", True), ("2026-11-21", True)])
+    assert "No run had written" not in capsys.readouterr().out
+    assert nights.unmade == {}
+
+
 @pytest.mark.parametrize(
     ("nights_of", "why"),
     [
@@ -245,6 +262,35 @@ def test_a_write_that_met_another_one_fails(nights, others, left):
     with fails if left != NAMES[:2] else nullcontext():
         table.replace_days(frame, [date(2026, 11, 19), date(2026, 11, 20)])
     assert sorted(path.name for path in day.iterdir()) == left
+
+
+def test_a_backfill_names_the_days_without_lines(nights, monkeypatch, capsys):
+    day, reported = date(2026, 11, 22), nights.reported
+    found = lambda *asked, **more: reported(*asked, **more) if asked[1] == day else None  # noqa: E731
+    monkeypatch.setattr(day_by_day.Days, "reported", found)
+    assert nights.run("2026-11-22..2026-11-26") == (FAILED, [("2026-11-22", True)])
+    told = "spark_reports: no decision log lines of 2026-11-23 to 2026-11-26 under "
+    assert capsys.readouterr().err.startswith(told)
+
+
+def nothing_usable():
+    raise NothingToReportError("nothing of it can be used")
+
+
+def test_a_restated_day_without_a_usable_line_fails_its_night_and_is_not_made_again(
+    nights, monkeypatch, capsys
+):
+    """Its lines came a second time, and differ. The report that was made before says that the log is
+    complete."""
+    nights.run("2026-11-19..2026-11-20")
+    monkeypatch.setattr(late_days, "days", lambda *_: {date(2026, 11, 19)})
+    nights.during["2026-11-19"] = nothing_usable
+    made = [("2026-11-19", False), ("2026-11-20", False), ("2026-11-21", True)]
+    assert nights.run("2026-11-21") == (FAILED, made)
+    printed = capsys.readouterr()
+    assert "Lines came late for 2026-11-19, which was written now." in printed.out
+    assert printed.err == "spark_reports: 2026-11-19: nothing of it can be used\n"
+    assert nights.unmade == {}
 
 
 def two_clusters():

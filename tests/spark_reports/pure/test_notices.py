@@ -1,7 +1,6 @@
 """Texts for owners: the fix in words, one example, and no control characters."""
 
 from spark_reports.render import html
-from spark_reports.report import words
 from spark_reports.report.notices import by_team
 from tests.spark_reports import reports
 from tests.spark_reports.rolled import reported, watched
@@ -79,13 +78,3 @@ def test_records_far_behind_the_clock_stand_apart_and_no_version_of_kafka_is_nam
     assert audit < page.index(">orders<", audit) < behind < page.index(">clicks<", behind)
     assert "no version of Kafka does by itself" in page
     assert "Far behind the clock" not in html.render(reported([ahead]))
-
-
-def test_clients_that_were_counted_together_have_no_owner():
-    report = reports.fixed()
-    folded = report["producers"][0]
-    folded |= {"client_id": words.FOLDED, "principal": None}
-    folded["topics"] = [{"topic": words.FOLDED, "rejected_records": 1}]
-    assert len(notices(report)) == len(notices(reports.fixed())) - 1
-    assert not any(words.FOLDED in text for text in notices(report))
-    assert html.render(report).count("Text for its owner") == len(report["producers"]) - 1

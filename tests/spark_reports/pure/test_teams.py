@@ -288,6 +288,7 @@ def test_a_client_that_is_called_as_the_folded_ones_has_an_owner_and_they_have_n
     report = reported([rejected(name) for name in names], odd)
     teams_of = {producer["client_id"]: producer["team"] for producer in report["producers"]}
     assert teams_of == {**dict.fromkeys(names), "\\(other)": "Odd names"}
+    assert html.render(report).count("Text for its owner") == len(names) - 1
     for team, told in (("Odd names", {"\\(other)"}), (None, {"(no client id)", "\\(no client id)"})):
         assert {*re.findall("To the owner of (.*):\n", latest(report, team)["text"])} == told
     left = "And 1 more producer with 1,000 rejected records, without a text here"

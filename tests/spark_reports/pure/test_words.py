@@ -6,7 +6,7 @@ from spark_reports.report import producers, words
 from tests.spark_reports.day import DAY_MS, FRIDAY, HOUR_MS, MIDNIGHT_MS
 from tsproxy.decisions.drift import drift_ms
 from tsproxy.decisions.fields import FIELDS
-from tsproxy.model.verdict import Reason, UnitGuess
+from tsproxy.model.verdict import Reason
 
 SECOND_MS = 1_000
 YEAR_MS = 31_556_952_000
@@ -137,12 +137,6 @@ def test_a_name_is_cut_in_the_middle_for_instances_differ_at_its_end():
 def test_a_number_between_two_bounds_is_one_number_where_they_are_the_same():
     assert words.between(80, 120, 2_120) == "80 to 120 (3.8% to 5.7%)"
     assert words.between(80, 80, 2_120) == "80 (3.8%)"
-
-
-@pytest.mark.parametrize("unit", list(UnitGuess))
-def test_every_unit_has_its_advice(unit):
-    text = words.advice(Reason.TOO_FAR_AHEAD, unit, 32)
-    assert text == words.UNIT_ADVICE[unit]
 
 
 @pytest.mark.parametrize("reason", list(Reason))
