@@ -179,17 +179,6 @@ async def test_a_request_that_never_ends_is_closed_without_an_answer(address, mo
     assert await say(address, b"GET /livez HTTP/1.1\r\n") == b""
 
 
-async def test_connections_that_send_nothing_do_not_keep_a_probe_out(address, monkeypatch):
-    """80 such connections kept all probes out for as long as they were renewed."""
-    monkeypatch.setattr(admin_http, "HEAD_S", 60)
-    silent = []
-    for _ in range(3):
-        silent += [await asyncio.open_connection(address.host, address.port) for _ in range(30)]
-        assert status(await say(address, b"GET /livez HTTP/1.1\r\n\r\n")) == 200
-    for _, writer in silent:
-        writer.close()
-
-
 async def test_the_addresses_of_one_network_of_ipv6_have_one_share(monkeypatch):
     """A host has all addresses of its /64, so it would have as many shares as it likes."""
     monkeypatch.setattr(admin_http, "HEAD_S", 60)

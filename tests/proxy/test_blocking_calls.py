@@ -19,7 +19,7 @@ from aiokafka.errors import InvalidTimestampError
 from tests.kit.client import connect
 from tests.kit.tasks import beside
 from tests.proxy.proxy_listeners import before_broker, facts_of
-from tests.proxy.running import EITHER, HOST, events, page, put
+from tests.proxy.running import HOST, events, one_process, page, put
 from tests.proxy.test_reload import HOUR_MS, hang_up
 from tests.proxy.world import PATIENCE_S, until
 from tests.session.messages import API_VERSIONS, request
@@ -141,7 +141,7 @@ async def test_no_name_is_looked_up_on_the_loop_for_the_port_of_a_broker_that_co
 
 
 @pytest.mark.broker
-@EITHER
+@one_process("a supervisor reads files by the same code")
 async def test_a_file_of_the_configuration_that_stands_still_keeps_only_the_reload_waiting(
     kafka_440, certificates, tmp_path, arguments
 ):

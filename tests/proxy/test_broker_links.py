@@ -100,17 +100,19 @@ async def test_a_broker_is_asked_once_for_the_doubts_of_all_clients(link, monkey
 
 async def test_a_broker_that_has_not_told_its_limits_is_a_warning_until_it_does(monkeypatch):
     monkeypatch.setattr(links, "FIRST_RETRY_MS", 1)
-    is_reachable = False
+    is_reachable, made = False, []
 
     class Describing(Answering):
         async def describe(self, topics):
             return [TopicAnswer(topic, 0, {"max.message.bytes": "1"}) for topic in topics]
 
     @contextlib.asynccontextmanager
-    async def connect(address, _on_end):
+    async def connect(address, on_end):
         if not is_reachable:
             raise ConversationError(f"{address}: no route")
-        yield Describing()
+        connection = Describing()
+        made.append((connection, on_end))
+        yield connection
 
     link = BrokerLink(7, Address("kafka-7", 9092), connect, lambda: None, lambda: None)
     link.query(("orders",))
@@ -121,6 +123,13 @@ async def test_a_broker_that_has_not_told_its_limits_is_a_warning_until_it_does(
         is_reachable = True
         await until(lambda: link.given)
         assert link.values_unknown() is None
+        is_reachable, [(connection, on_end)] = False, made
+        connection.has_ended = True
+        on_end()
+        await until(lambda: link.connection is None)
+        assert link.given
+        link.client_connected()
+        assert link.given is None, "it may have come back with other limits"
 
 
 async def test_a_broker_is_asked_once_a_connection_whether_anybody_may_write(link):

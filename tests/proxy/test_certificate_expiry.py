@@ -34,27 +34,25 @@ def made(certificates):
     return lambda name, **dates: certificates.issue(f"ends-{name}", **{**LASTING, **dates})
 
 
-def test_each_certificate_that_is_over_is_told_with_its_file_its_subject_and_its_end(made, certificates):
-    over = made("over", starts=-10 * DAYS, lasts=9 * DAYS)
-    found = dict(told(file_with(over, certificates.certificate, upstream=made("good"))))
-    assert list(found) == ["listeners[0].tls.certificate"]
-    assert f"{over.certificate} (CN=ends-over) expired at 20" in found["listeners[0].tls.certificate"]
-    assert list(dict(told(file_with(made("good"), certificates.certificate, upstream=over)))) == [
-        "upstream.tls.certificate"
+def test_each_file_that_is_over_is_told_with_its_subject_and_its_end(made, certificates, tmp_path):
+    """Certificates, authorities and lists of revocations of every section."""
+    good, crl = made("good"), tmp_path / "revoked.pem"
+    crl.write_bytes(certificates.revocations())
+    admin = f"tls: {{ certificate: '{good.certificate}', key: '{good.key}' }}"
+    text = file_with(good, certificates.certificate).replace(
+        "client_ca: ", f"client_crl: '{crl}', client_ca: "
+    )
+    found = dict(told(f"{text}admin: {{ bind: '127.0.0.1:9091', {admin} }}\n", at=1_000 * DAYS))
+    assert sorted(found) == [
+        "admin.tls.certificate",
+        "listeners[0].tls.certificate",
+        "listeners[0].tls.client_ca",
+        "listeners[0].tls.client_crl",
+        "upstream.tls.ca",
+        "upstream.tls.certificate",
     ]
-
-
-def test_the_admin_ports_certificate_is_looked_at_as_well(made, certificates):
-    over = made("admin-over", starts=-10 * DAYS, lasts=9 * DAYS)
-    tls = f"tls: {{ certificate: '{over.certificate}', key: '{over.key}' }}"
-    text = file_with(made("good"), certificates.certificate) + f"admin: {{ bind: '127.0.0.1:9091', {tls} }}\n"
-    assert [key for key, _ in told(text)] == ["admin.tls.certificate"]
-
-
-def test_authorities_are_looked_at_as_well(made, certificates):
-    """The fixture's authority lasts a day from now."""
-    found = told(file_with(made("good"), certificates.certificate), at=5 * DAYS)
-    assert [key for key, _ in found] == ["listeners[0].tls.client_ca", "upstream.tls.ca"]
+    assert f"{good.certificate} (CN=ends-good) expired at 20" in found["listeners[0].tls.certificate"]
+    assert f"{crl} (CN=tsproxy test authority) expired at 20" in found["listeners[0].tls.client_crl"]
 
 
 YEAR = 365 * DAYS
@@ -87,15 +85,6 @@ def test_a_chain_ends_with_its_first_end_and_authorities_with_their_last(made, t
     tls = f"certificate: '{files['certificate']}', key: '{lasting.key}', client_ca: '{files['client_ca']}'"
     found = [each for each, _ in told(f"{SMALLEST}    tls: {{ {tls} }}\n")]
     assert found == [f"listeners[0].tls.{key}"] * is_told
-
-
-def test_a_list_of_revocations_that_ends_soon_is_told(made, certificates, tmp_path):
-    crl = tmp_path / "revoked.pem"
-    crl.write_bytes(certificates.revocations(starts=-10 * DAYS, lasts=11 * DAYS))
-    text = file_with(made("good"), certificates.certificate)
-    [(key, found)] = told(text.replace("client_ca: ", f"client_crl: '{crl}', client_ca: "))
-    assert key == "listeners[0].tls.client_crl"
-    assert found.startswith(f"{crl} (CN=tsproxy test authority) ends at 20")
 
 
 def test_check_takes_the_file_and_names_the_line(made, certificates, tmp_path, capsys):

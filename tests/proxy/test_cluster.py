@@ -60,17 +60,6 @@ def upstream_of(kafka, *, sasl=None, tls=None, refresh_ms=30_000):
     return Upstream(servers, tls, sasl=sasl, refresh_ms=refresh_ms)
 
 
-async def test_brokers_and_the_clusters_id_are_discovered(kafka):
-    async with learning(upstream_of(kafka)) as learned:
-        await until(lambda: learned.logged)
-
-        node = kafka.node(1)
-        assert learned.facts.brokers == {1: Address(node.host, node.port)}
-        assert learned.facts.cluster_id
-        assert learned.facts.needs_sasl is False
-        assert learned.cluster.not_ready() == []
-
-
 async def test_the_limits_of_a_wanted_topic_are_read_at_once(kafka, topic):
     await kafka.create_topic(
         topic,

@@ -198,11 +198,12 @@ async def test_sessions_read_names_and_mask_addresses_as_the_file_says():
 @on_both_loops
 async def test_ports_follow_from_node_ids_and_advertised_hosts_from_the_configuration():
     first, *_ = free_ports(1)
-    listener = f"{{ bind: '127.0.0.1:0', advertised_host: kafka.test, brokers: {{ ports_from: {first} }} }}"
+    brokers = f"brokers: {{ ports_from: {first}, first_id: 1001 }}"
+    listener = f"{{ bind: '127.0.0.1:0', advertised_host: kafka.test, {brokers} }}"
     async with before_broker(listener) as (proxy_listener, broker):
-        proxy_listener.apply_facts(facts_of({0: broker}))
+        proxy_listener.apply_facts(facts_of({1001: broker}))
 
-        assert proxy_listener.endpoints == {0: Endpoint("kafka.test", first)}
+        assert proxy_listener.endpoints == {1001: Endpoint("kafka.test", first)}
 
 
 @on_both_loops
@@ -216,7 +217,8 @@ async def test_a_node_beyond_the_range_of_ports_is_not_served_and_told_once():
             assert proxy_listener.endpoints.keys() == {1, 2}
     told = [line for line in logs if line["event"] == "broker_not_served"]
     assert [line["node_id"] for line in told] == [3]
-    assert "the 3 from 0 to 2" in told[0]["error"]
+    for part in ("the 3 from 0 to 2", "first_id to the lowest node id", "brokers.host"):
+        assert part in told[0]["error"]
 
 
 @on_both_loops

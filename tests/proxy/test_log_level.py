@@ -1,9 +1,7 @@
 """How much the operators' log tells, from the start on and from a reload on."""
 
 import asyncio
-import fcntl
 import json
-import os
 import sys
 
 from tests.kit.client import connect
@@ -53,38 +51,3 @@ async def test_the_flag_says_it_from_the_first_line_on(tmp_path, arguments):
 
     assert first["event"] == "upstream_unreachable"
     assert {json.loads(line)["level"] for line in rest.splitlines()} <= {"error"}
-
-
-async def test_clients_are_served_while_nobody_reads_the_log(kafka_440, tmp_path):
-    """A pipe of one page is full after some twenty lines. Each client from another address gets a line."""
-    read, write = os.pipe()
-    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tsproxy", "run", "--admin", f"{HOST}:0", "--decisions", str(tmp_path)),
-        *("--upstream", kafka_440.bootstrap_servers, "--listen", f"{HOST}:0", "--log-format", "json"),
-        stderr=write,
-    )
-    os.close(write)
-
-    async def answer(address, sent, source="127.0.0.1"):
-        async with await connect(address, local_addr=(source, 0)) as client, asyncio.timeout(PATIENCE_S):
-            await client.write(sent)
-            return await client.rest()
-
-    def started(log):
-        return next(line for line in map(json.loads, log) if line["event"] == "proxy_started")
-
-    log = os.fdopen(read)
-    try:
-        ports = await asyncio.to_thread(started, log)
-        for number in range(1, 101):
-            await answer(ports["listeners"]["default"], b"GET / HTTP/1.1\r\n\r\n", f"127.0.1.{number}")
-        alive = b"GET /livez HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
-        assert (await answer(ports["admin"], alive)).startswith(b"HTTP/1.1 200")
-        process.terminate()
-        clients = {json.loads(line).get("client") for line in await asyncio.to_thread(log.readlines)}
-    finally:
-        process.terminate() if process.returncode is None else None
-        log.close()
-        await process.wait()
-    assert {f"127.0.1.{number}" for number in range(1, 101)} <= clients

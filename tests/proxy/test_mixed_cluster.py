@@ -60,6 +60,7 @@ async def test_in_a_roll_from_3_9_to_4_each_record_ends_as_its_leader_would_have
         assert found == [(old_ones, True)], "the leader's limits count, not those of the broker that is asked"
 
 
+@pytest.mark.full_only("a cluster of its own; test_broker_links.py forgets what the broker gave")
 async def test_a_broker_that_comes_back_with_other_limits_is_judged_by_none_of_its_old_ones(topic):
     """Its connection ends, and it is asked anew; until it has answered, what it gives is not known."""
     async with KafkaCluster(

@@ -5,22 +5,23 @@ import contextlib
 import errno
 import socket
 import struct
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
-import pytest_asyncio
 import structlog
 from aiokafka import AIOKafkaProducer
 
+from tests.attacks.kept import proxy_in_this_process
 from tests.proxy.frames import answer
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, before_broker, facts_of
 from tests.proxy.running import TWO, command, file_for, series, until_page
+from tsproxy.cluster.admin_connection import AdminConnection
 from tsproxy.model.addresses import Address
 from tsproxy.proxy.connections.unserved_endpoints import LOG_EVERY_MS, UnservedEndpoints
 from tsproxy.proxy.ports import FIRST_OUTGOING, listen_text
-from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
-from tsproxy.testing.proxy import RunningProxy
 
 
 @contextlib.contextmanager
@@ -43,46 +44,40 @@ NOT_SERVED = 'tsproxy_brokers_not_served{listener="default"}'
 SERVED = 'tsproxy_brokers{listener="default"}'
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def three_brokers():
-    """Each test leaves all of them running."""
-    async with KafkaCluster(nodes=3) as kafka:
-        yield kafka
+CONFIG = """\
+upstream: {{ bootstrap_servers: ['{servers}'], admin: {{ refresh: 1s }} }}
+listeners: [{listener}]
+decisions: {{ directory: '{folder}' }}
+"""
 
 
-@pytest.mark.broker
-@pytest.mark.parametrize(
-    "workers",
-    [pytest.param((), marks=pytest.mark.full_only("the same code as in each of the workers")), TWO],
-    ids=["one process", "workers"],
-)
 async def test_a_broker_whose_port_was_busy_when_it_was_found_is_served_once_the_port_is_free(
-    three_brokers, tmp_path, topic, workers
+    kafka_440, tmp_path, topic, monkeypatch
 ):
     """Meanwhile the others are served, and the page says what is missing."""
-    first = free_ports(5)[0]
-    kafka = three_brokers
-    await kafka.create_topic(topic, partitions=3, replication=3)
-    await kafka.stop_node(3)
-    file = file_for(kafka, tmp_path, served_at(first))
-    settings = {"upstream.admin.refresh": "1s"}
-    async with RunningProxy(config=file, arguments=workers, settings=settings) as proxy:
-        with outgoing(first + 3):
-            await kafka.start_node(3)
-            await until_page(proxy, "/readyz?verbose", 200, "listener default does not serve node 3")
-            found = await series(proxy)
-            assert (found[SERVED], found[NOT_SERVED]) == (2, 1)
-        # One worker may learn of the broker a second later than another.
-        await until_page(proxy, "/metrics", 200, f"\n{SERVED} 3.0\n")
-        assert (await series(proxy))[NOT_SERVED] == 0
-        async with AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers) as producer:
-            for partition in range(3):
-                await producer.send_and_wait(topic, b"x", partition=partition)
+    await kafka_440.create_topic(topic)
+    first, comes, honest = free_ports(5)[0], [], AdminConnection.cluster
 
-    served = ("broker_served", "broker_not_served")
-    told = [line for line in proxy.log if line.get("node_id") == 3 and line["event"] in served]
-    assert {line["event"] for line in told[: len(told) // 2]} == {"broker_not_served"}
-    assert {line["event"] for line in told[len(told) // 2 :]} == {"broker_served"}
+    async def cluster(connection, **how):
+        answer = await honest(connection, **how)
+        return replace(answer, brokers={**answer.brokers, **dict.fromkeys(comes, answer.brokers[1])})
+
+    monkeypatch.setattr(AdminConnection, "cluster", cluster)
+    text = CONFIG.format(
+        servers=kafka_440.bootstrap_servers, listener=served_at(first), folder=tmp_path / "log"
+    )
+    async with proxy_in_this_process(text) as proxy:
+        admin = SimpleNamespace(admin_address=proxy._admin_address)
+        with structlog.testing.capture_logs() as logs, outgoing(first + 3):
+            comes.append(3)
+            await until_page(admin, "/readyz?verbose", 200, "listener default does not serve node 3")
+            found = await series(admin)
+            assert (found[SERVED], found[NOT_SERVED]) == (1, 1)
+        assert [line["node_id"] for line in logs if line["event"] == "broker_not_served"] == [3]
+        await until_page(admin, "/metrics", 200, f"\n{SERVED} 2.0\n")
+        assert (await series(admin))[NOT_SERVED] == 0
+        async with AIOKafkaProducer(bootstrap_servers=f"{HOST}:{first + 3}") as producer:
+            await producer.send_and_wait(topic, b"x")
 
 
 @pytest.mark.parametrize("workers", [(), TWO], ids=["one process", "workers"])

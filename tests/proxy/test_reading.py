@@ -3,8 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
 from tests.proxy.wire import is_reading, wire
@@ -69,22 +67,6 @@ async def test_another_client_is_answered_while_a_large_answer_is_read():
         world.decoders.may_go.set()
         assert await one.client_gets(len(SAID)) == SAID
         await until(lambda: is_reading(one.relay.broker))
-
-
-@pytest.mark.parametrize("is_lost", [False, True], ids=["ended", "lost"])
-@on_both_loops
-async def test_what_a_broker_sent_before_its_end_is_still_read_and_told(is_lost):
-    """Else a producer would send again what the broker has said is in the log."""
-    world = World(decoders=Gated())
-    async with connection(world) as the:
-        await being_read(the)
-        if is_lost:
-            the.relay.broker.abort()
-            await until(lambda: not the.relay.broker.is_open)
-        else:
-            the.broker.close()
-        world.decoders.may_go.set()
-        assert await the.client_gets_rest() == SAID
 
 
 @on_both_loops

@@ -3,9 +3,6 @@
 import asyncio
 import time
 
-import pytest
-
-from tests.proxy.loops import on_both_loops
 from tests.proxy.wire import wire
 from tests.proxy.world import until
 from tests.session.conversation import DAY_MS, view_of
@@ -13,31 +10,6 @@ from tests.session.messages import produce
 from tests.wire.batches import batch
 from tsproxy.session.events import Throttled
 from tsproxy.session.session import Session
-
-
-@on_both_loops
-async def test_each_is_answered_none_goes_on_and_all_are_counted():
-    asked = produce({"t": {0: batch([time.time_ns() // 1_000_000 + DAY_MS] * 3)}}, version=9)
-    async with wire() as the:
-        the.views.renew(view_of())
-        await the.client_sends(asked)
-        size = int.from_bytes(first := await the.client_gets(4), "big")
-        first += await the.client_gets(size)
-        for _ in range(4):
-            await the.client_sends(asked * 5)
-            for _ in range(5):
-                assert len(await the.client_gets(len(first))) == len(first)
-        with pytest.raises(BlockingIOError):
-            the.broker.recv(1)
-
-        drained = the.relay.drain_totals()
-        totals = [each for each in (*the.world.totals, *drained) if each.bad_records]
-        assert totals, "most of them were counted together"
-        assert len(the.world.outcomes) + sum(each.batches for each in totals) == 21
-        assert (
-            sum(each.bad_records for each in the.world.outcomes) + sum(each.bad_records for each in totals)
-            == 3 * 21
-        )
 
 
 async def test_a_mistake_of_ours_while_the_fast_path_rejects_ends_that_connection_alone(monkeypatch):

@@ -6,13 +6,11 @@ from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
 from itertools import pairwise
 
-import pytest
 import structlog
 
 from tests.config.files import config_of
 from tests.kit.clocks import MovedClock
 from tests.kit.tasks import beside
-from tests.proxy.running import file_for
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.cluster.admin_connection import AdminConnection
@@ -21,9 +19,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.proxy.brokers.discovery import CHANGED_LATELY_MS, Cluster
 from tsproxy.proxy.brokers.own_addresses import listener_at, own_listener
 from tsproxy.proxy.brokers.reachability import AGAIN_MS, answers
-from tsproxy.testing.kafka_cluster import KafkaCluster
 from tsproxy.testing.ports import free_ports
-from tsproxy.testing.proxy import RunningProxy
 
 
 async def test_an_upstream_that_does_not_answer_is_told_of_again_every_five_minutes():
@@ -196,21 +192,6 @@ def test_addresses_of_its_own_are_known_by_name_wildcard_and_loopback():
     assert listener_at({}, (listener,)) is None
     assert listener_at({0: Address("kafka.example", 9193)}, (listener,)) == "public"
     assert listener_at({0: Address("kafka.example", 9194)}, (listener,)) is None
-
-
-# -- Node ids ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.broker
-async def test_a_node_id_beyond_the_ports_names_the_remedy_and_an_offset_is_one(tmp_path):
-    async with KafkaCluster(nodes=[1001]) as kafka:
-        async with RunningProxy(kafka.bootstrap_servers) as proxy:
-            (line,) = [line for line in proxy.log if line["event"] == "broker_not_served"]
-            assert "first_id to the lowest node id" in line["error"]
-            assert "brokers.host" in line["error"]
-        listener = "{ bind: '127.0.0.1:0', brokers: { first_id: 1001 } }"
-        async with RunningProxy(config=file_for(kafka, tmp_path, listener)) as proxy:
-            assert proxy.facts["brokers"]["default"].keys() == {"1001"}
 
 
 # -- One that ends every connection ------------------------------------------------------------------

@@ -95,9 +95,3 @@ def test_whatever_comes_is_a_certificate_or_an_error_of_the_peers(data):
         body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(DecodeError):
         read_certificate(bytes(body))
-
-
-@given(st.binary(max_size=200))
-def test_garbage_is_an_error_of_the_peers(garbage):
-    with contextlib.suppress(DecodeError):
-        read_certificate(garbage)

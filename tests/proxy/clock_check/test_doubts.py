@@ -18,7 +18,6 @@ from tests.proxy.measured import rendered
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy import clock_check
-from tsproxy.proxy.brokers.discovery import Cluster
 from tsproxy.proxy.clock_check import system_clock
 from tsproxy.proxy.clock_check.doubts import ClockWarnings, Witness
 from tsproxy.proxy.clock_check.monitor import TOLD_BEFORE_MS, UNCONFIRMED_MS
@@ -418,17 +417,3 @@ async def test_a_clock_that_is_off_is_found_by_what_brokers_write_anyway_and_sus
     assert any(f"{side} the brokers'" in text for text in texts)
     assert shown['tsproxy_clock_suspected{by="brokers"}'] == 1
     assert abs(shown['tsproxy_clock_offset_seconds{broker="1"}'] - by_ms / 1_000) < 60
-
-
-async def test_a_clock_that_is_right_is_not_suspected_by_them(kafka_440, topic):
-    await kafka_440.create_topic(topic)
-    node = kafka_440.node(1)
-    config = config_of(
-        f"upstream: {{ bootstrap_servers: ['{node.host}:{node.port}'] }}\n" + SMALLEST.partition("\n")[2]
-    )
-    cluster = Cluster(config.upstream, None, Clock(), lambda _: None)
-    sane = Sane(config, Clock(), connections=cluster.connections, stamped_topics=cluster.stamped_topics)
-    async with beside(cluster.run(), committing(kafka_440, topic)), sane.running():
-        await until(lambda: sane.monitor.offsets)
-        assert abs(sane.monitor.offsets[1].ms) <= sane.monitor.offsets[1].error_ms + 250
-        assert sane.monitor.warnings() == []

@@ -154,19 +154,6 @@ async def test_records_that_cannot_be_copied_are_counted_by_their_reason(kafka_3
     assert len(await values_of(kafka_391, dead)) == 2
 
 
-async def test_a_topic_that_rejects_letters_does_not_hold_up_those_behind_them(kafka_440, topic):
-    """A compacted topic takes no record without a key."""
-    dead = await with_letters(kafka_440, topic, {"cleanup.policy": "compact"})
-    async with proxy_of(kafka_440, dead) as proxy:
-        async with producer_of(proxy) as producer:
-            with pytest.raises(InvalidTimestampError):
-                await producer.send_and_wait(topic, b"no key", timestamp_ms=Clock().now_ms() + 2 * DAY_MS)
-            await rejected(producer, topic, [b"", b"key"])
-        await until_page(proxy, "/metrics", 200, "tsproxy_dead_letters_total 1.0")
-        await until_page(proxy, "/metrics", 200, 'tsproxy_dead_letters_lost_total{reason="rejected"} 1.0')
-    assert await values_of(kafka_440, dead) == [b"key"]
-
-
 async def test_large_batches_are_copied_whole_while_their_client_goes_on(kafka_440, topic):
     """Many chunks; decompressed beside the loop, as it was judged."""
     dead = await with_letters(kafka_440, topic)

@@ -11,6 +11,7 @@ from threading import Timer
 
 import pytest
 
+from tests.full_only import variations
 from tests.proxy.decision_log.logs import names
 from tests.proxy.world import PATIENCE_S
 from tsproxy.proxy.decision_log.unsent import Position
@@ -50,18 +51,29 @@ def begun(folder, files=()):
     return named
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_of_its_own_keeps_no_proxy_from_starting(tmp_path, damage):
-    folder = tmp_path / "decisions"
+@pytest.fixture(scope="module")
+def left(tmp_path_factory):
+    """The files that a killed proxy has left: name -> content."""
+    folder = tmp_path_factory.mktemp("killed") / "decisions"
     folder.mkdir()
     begun(folder)
     [position] = folder.glob(".unsent-*")
     position.write_bytes(Position(1, 1).as_text())
-    left = names(folder)
-    assert [name[:5] for name in left] == [".salt", ".unse", "decis"]
-    for name in left:
-        (folder / name).write_bytes(DAMAGES[damage]((folder / name).read_bytes()))
+    assert [name[:5] for name in names(folder)] == [".salt", ".unse", "decis"]
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    variations("the others are of their kind", DAMAGES, but=["empty", "zeros", "half"]),
+)
+def test_a_damaged_file_of_its_own_keeps_no_proxy_from_starting(tmp_path, left, damage):
+    folder = tmp_path / "decisions"
+    folder.mkdir()
+    for name, content in left.items():
+        (folder / name).write_bytes(DAMAGES[damage](content))
     expected = [name.removesuffix(".open") for name in left]
     if damage == "empty":
+        [position] = folder.glob(".unsent-*")
         expected.remove(position.name)  # as if nothing had been sent
     assert begun(folder, expected) == Counter(expected)
