@@ -16,7 +16,7 @@ import pytest
 from benchmarks.bench import QUICK, Bench, direct
 from benchmarks.end_to_end import Sent, read_performance
 from benchmarks.frames import TWO_HOURS_MS, Shape, build_batch, metadata_of_all
-from benchmarks.loads import B200, KB1, Load
+from benchmarks.loads import B200, Load
 from benchmarks.measurements import MEASUREMENTS
 from benchmarks.processes import ProgramError, Workshop, workshop
 from benchmarks.proxies import TSPROXY, TSPROXY_ASYNCIO, nginx_stream_module
@@ -143,14 +143,6 @@ def test_every_request_from_two_hours_ahead_is_rejected(bench: Bench, codec: Cod
     with bench.sink() as sink, bench.proxy(TSPROXY, sink) as proxy:
         settle(bench, load, proxy)
         assert bench.load(load, proxy).requests == load.connections * FEW.requests
-
-
-def test_a_load_over_tls_is_answered(bench: Bench) -> None:
-    if not load_programs().knows_tls:
-        pytest.skip("OpenSSL's headers are missing: apt-get install libssl-dev")
-    load = Load(KB1, connections=2, in_flight=2, is_tls=True)
-    with bench.sink() as sink, bench.proxy(TSPROXY, sink, is_tls=True) as proxy:
-        assert bench.load(load, proxy).requests == 2 * FEW.requests
 
 
 def test_a_load_of_fetches_is_answered(bench: Bench) -> None:

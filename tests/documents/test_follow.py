@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents.follow import StepError, follow
-from tests.documents.page import Command, File, PageError, steps
+from tests.documents.page import PageError, steps
 
 PAGE = """\
 Text, and `$ echo no`.
@@ -66,16 +66,6 @@ def test_a_page_is_followed_from_top_to_bottom(folder):
     assert (folder / "settings" / "a.yaml").read_text() == "# settings/a.yaml\na: 1\n"
 
 
-def test_the_steps_of_a_page_know_their_lines():
-    found = list(steps(PAGE))
-    assert [step.line for step in found] == [8, 13, 18, 23, 25, 32]
-    assert isinstance(found[0], File)
-    assert found[1] == Command(13, None, "cd settings\nexport WORD=found", None)
-    assert found[3] == Command(
-        23, "server", "trap 'echo bye; exit 0' INT; echo up; while true; do sleep 0.05; done", ("up",)
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -130,6 +120,7 @@ def test_terminals_are_closed_at_the_end(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.full_only("a process of its own; terminals are closed in this one above")
 def test_a_runner_that_is_ended_closes_its_terminals(tmp_path):
     """Otherwise a broker would go on for ever."""
     ended, began = tmp_path / "ended", tmp_path / "began"
@@ -146,6 +137,7 @@ def test_a_runner_that_is_ended_closes_its_terminals(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.full_only("a process of its own; a page is followed in this one above")
 def test_a_page_is_followed_in_the_background_of_a_shell_too(tmp_path):
     """A shell lets its background jobs ignore SIGINT. A page that ends a command by ^C waited for ever."""
     page = tmp_path / "page.md"

@@ -11,7 +11,6 @@ from tests.wire.entities import read, versions_of, written
 from tsproxy.wire.apis import APIS, NEVER, request_is_understood
 from tsproxy.wire.headers import (
     RequestHeader,
-    frame,
     read_request_header,
     response_body_start,
     response_header,
@@ -86,10 +85,6 @@ def test_only_what_has_a_known_layout_is_understood(api_key, version, is_underst
 
 def test_an_api_that_never_becomes_flexible_has_no_version_that_is():
     assert not any(APIS[17].is_flexible(version) for version in range(NEVER))
-
-
-def test_a_frame_is_its_size_and_its_payload():
-    assert frame(b"abc") == b"\x00\x00\x00\x03abc"
 
 
 def test_an_answer_may_be_no_more_than_its_correlation_id():

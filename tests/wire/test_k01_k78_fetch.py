@@ -22,14 +22,14 @@ def fields_in(section):
     return fields
 
 
-@pytest.mark.parametrize("size", [*range(300), *range(16_370, 16_400), 70_000])
-def test_fields_of_any_size_become_one_of_zeros(size):
-    section = tags_of((0, b"\xff" * size))
-    blanked = blank_tail(section, Layout.FETCH)
-    assert len(blanked) == len(section)
-    [(tag, data)] = fields_in(blanked).items()
-    assert tag in (127, 128)
-    assert not any(data)
+def test_fields_of_any_size_become_one_of_zeros():
+    for size in (*range(300), *range(16_370, 16_400), 70_000):
+        section = tags_of((0, b"\xff" * size))
+        blanked = blank_tail(section, Layout.FETCH)
+        assert len(blanked) == len(section), size
+        [(tag, data)] = fields_in(blanked).items()
+        assert tag in (127, 128)
+        assert not any(data)
 
 
 @given(tagged=st.lists(st.tuples(st.integers(0, 300), st.binary(max_size=200)), min_size=1, max_size=9))
