@@ -16,7 +16,12 @@ from tests.kit.admin import AUTHORIZER
 from tests.proxy.world import until
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
-pytestmark = pytest.mark.broker
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.full_only(
+        "starts a broker; test_principals.py has tokens, tests/session/test_sasl.py claims"
+    ),
+]
 
 TOPICS = {"mallory": "mallory", "admin": "admin"}
 USERS = {"proxy": "password-of-the-proxy"}
