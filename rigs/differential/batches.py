@@ -4,26 +4,12 @@ Nothing here is shared with the code under test. Layout: `DefaultRecordBatch.jav
 `DefaultRecord.java`. Times in ms.
 """
 
-import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
-
-import google_crc32c
+from dataclasses import dataclass, field, fields
 
 from rigs.differential.dialects import GOOD
-from tests.wire.batches import varint
+from tests.wire import batches
 from tsproxy.model.kafka import wrap64
-
-_AFTER_CRC = struct.Struct(">hiqqqhii")
-"""attributes, last_offset_delta, base_timestamp, max_timestamp, producer_id, producer_epoch,
-base_sequence, records_count"""
-
-BEFORE_CRC_BYTES = 21
-HEADER_BYTES = 61
-
-
-def nullable(data: bytes | None, null_size: int = -1) -> bytes:
-    return varint(null_size) if data is None else varint(len(data)) + data
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +56,9 @@ class Batch:
 
 def write_record(record: Record, position: int, base_timestamp: int) -> bytes:
     delta = wrap64(record.timestamp_ms - base_timestamp)
-    body = b"".join(
-        [
-            b"\x00",
-            varint(delta),
-            varint(position if record.offset_delta is None else record.offset_delta),
-            nullable(record.key, record.null_size),
-            nullable(record.value, record.null_size),
-            varint(len(record.headers) + record.headers_off),
-            *(varint(len(key)) + key + nullable(value) for key, value in record.headers),
-        ]
-    )
-    return varint(len(body) + record.length_off) + body
+    offset = position if record.offset_delta is None else record.offset_delta
+    lies = {name: getattr(record, name) for name in ("length_off", "headers_off", "null_size")}
+    return batches.record(delta, offset, record.key, record.value, record.headers, **lies)
 
 
 def write_batch(batch: Batch) -> bytes:
@@ -93,17 +70,9 @@ def write_batch(batch: Batch) -> bytes:
         plain = b"".join(write_record(r, at, base) for at, r in enumerate(batch.records))
     compress = batch.dialect or GOOD[batch.codec if batch.codec in GOOD else 0][0]
     count = len(batch.records)
-    after_crc = _AFTER_CRC.pack(
-        batch.attributes | batch.codec,
-        count - 1 if batch.last_offset_delta is None else batch.last_offset_delta,
-        base,
-        max(times, default=-1) if batch.max_timestamp is None else batch.max_timestamp,
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.base_sequence,
-        count if batch.records_count is None else batch.records_count,
-    ) + compress(plain)
-    crc = (google_crc32c.value(after_crc) + batch.crc_off) & 0xFFFFFFFF
-    length = BEFORE_CRC_BYTES - 12 + len(after_crc) + batch.length_off
-    head = struct.pack(">qiibI", batch.base_offset, length, -1, batch.magic, crc)
-    return head + after_crc + batch.tail
+    honest = {"base_timestamp": base, "max_timestamp": max(times, default=-1)}
+    honest |= {"last_offset_delta": count - 1, "records_count": count}
+    own = ("records", "codec", "dialect", "tail", "payload")
+    header = {each.name: getattr(batch, each.name) for each in fields(batch) if each.name not in own}
+    lies = {name: value for name, value in header.items() if value is not None}
+    return batches.batch((), batch.codec, body=compress(plain), **(honest | lies)) + batch.tail

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from rigs.differential.requests import NO_IDS, Answers, Sent, produce_frame, read_answers
 from tests.session.conversation import Session
+from tests.session.messages import cut_frames
 from tsproxy.model.outcome import Outcome, Peer
 from tsproxy.model.view import View
 from tsproxy.session.effects import (
@@ -135,7 +136,7 @@ class Proxied(Line):
             effects = self._session.client_bytes(b"".join(frames[len(answers) :]), self._clock())
             while True:
                 is_open = self._perform(effects)
-                answers += self._taken()
+                answers += [frame[_SIZE.size :] for frame in cut_frames(self._to_client)]
                 if not is_open:
                     answers.append(None)
                     self.close()
@@ -189,14 +190,3 @@ class Proxied(Line):
             over_ms = self._session.next_deadline_ms
             return self._perform(self._session.feed(DeadlinePassed(), self._clock(), over_ms))
         return True
-
-    def _taken(self) -> list[bytes | None]:
-        """The whole frames that have come for the client."""
-        taken: list[bytes | None] = []
-        while len(self._to_client) >= _SIZE.size:
-            end = _SIZE.size + _SIZE.unpack_from(self._to_client)[0]
-            if len(self._to_client) < end:
-                break
-            taken.append(bytes(self._to_client[_SIZE.size : end]))
-            del self._to_client[:end]
-        return taken

@@ -5,7 +5,7 @@ import struct
 from rigs.simulated.draws import Draws
 from rigs.simulated.history import LEAK, History, batches_of
 from rigs.simulated.link import Link
-from rigs.simulated.requests import Asked, cut_frames
+from rigs.simulated.requests import Asked
 from rigs.simulated.violations import ViolationError
 from tests.session.messages import (
     API_VERSIONS,
@@ -17,6 +17,7 @@ from tests.session.messages import (
     SASL_HANDSHAKE,
     accepted,
     answer,
+    cut_frames,
     produced,
 )
 from tests.wire.fetched import current_leader, fetched, node_endpoints, partition, tags_of

@@ -9,8 +9,9 @@ from rigs.simulated.draws import Draws, Stream
 from rigs.simulated.history import History
 from rigs.simulated.link import Link
 from rigs.simulated.network import Incoming
-from rigs.simulated.requests import any_request, cut_frames, login
+from rigs.simulated.requests import any_request, login
 from rigs.simulated.violations import ViolationError
+from tests.session.messages import cut_frames
 
 PATIENCE_S = 100.0
 """Longer than all of the proxy's own time limits, except that for silence."""

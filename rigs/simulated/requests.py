@@ -1,7 +1,6 @@
 """Requests of simulated clients: whole frames, and the facts of each batch in them."""
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
@@ -37,26 +36,12 @@ NEWEST_UNSUPPORTED = 99
 """A version of ApiVersions that the proxy answers itself."""
 
 
-SIZE_BYTES = 4
-
-
 class Kind(Enum):
     """The outcome that a batch must have, whatever the limits are at the moment."""
 
     GOOD = "allowed by all limits that a topic ever has in a world"
     BAD = "forbidden by all of them"
     EITHER = "allowed or forbidden: that depends on the moment"
-
-
-def cut_frames(received: bytearray) -> Iterator[bytes]:
-    """Take the whole frames, with their sizes, from the beginning of the bytes."""
-    while len(received) >= SIZE_BYTES:
-        size = SIZE_BYTES + int.from_bytes(received[:SIZE_BYTES], "big")
-        if len(received) < size:
-            return
-        frame = bytes(received[:size])
-        del received[:size]
-        yield frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,17 +21,18 @@ from rigs.simulated.shrink import shrink
 from rigs.simulated.violations import INVARIANTS, ViolationError
 from rigs.simulated.world import rendered_metrics, run_world
 from tests.authority.inputs import INPUTS
+from tests.full_only import IS_FULL
 from tests.planted import traces
 
 pytestmark = pytest.mark.slow
 
-WORLDS = 300
+WORLDS = 300 if IS_FULL else 150
 """Worlds of the short form."""
 
 ENOUGH = 120
 """Worlds within which each planted mistake is found."""
 
-TRACED = range(12)
+TRACED = range(6)
 
 HOSTILE, HOSTILE_WORLDS = 3, 60
 """Hostile clients in each world of the short form."""

@@ -9,9 +9,9 @@ from random import Random
 from unittest.mock import patch
 
 from rigs.simulated.history import stored
-from rigs.simulated.requests import any_request, cut_frames
+from rigs.simulated.requests import any_request
 from tests.session.conversation import NOW_MS, PEER, Session, view_of
-from tests.session.messages import PRODUCE
+from tests.session.messages import PRODUCE, cut_frames
 from tsproxy.proxy.connections.judge_pool import JudgePool
 from tsproxy.session.effects import Judge, SendToBroker
 from tsproxy.session.events import RequestJudged

@@ -8,11 +8,10 @@ from random import Random
 import pytest
 
 from rigs.simulated.history import batches_of
-from rigs.simulated.requests import cut_frames
 from tests.fastpath.conversations import BoundedOdd, RejectsOdd
 from tests.session.conversation import DAY_MS, HOUR_MS, LIMITS, NOW_MS, PEER, Session, view_by, view_of
 from tests.session.logins import login
-from tests.session.messages import accepted, produce, produced
+from tests.session.messages import accepted, cut_frames, produce, produced
 from tests.wire.batches import CODECS, LZ4, NONE, ZSTD, batch
 from tsproxy import fastpath
 from tsproxy.decisions import Privacy

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from hypothesis import strategies as st
 
 from rigs.simulated.history import History, stored
-from rigs.simulated.requests import Asked, Batch, Kind, cut_frames
+from rigs.simulated.requests import Asked, Batch, Kind
 from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
 from tests.session.messages import (
     API_VERSIONS,
@@ -22,6 +22,7 @@ from tests.session.messages import (
     METADATA,
     PRODUCE,
     answer,
+    cut_frames,
     produce,
     request,
 )

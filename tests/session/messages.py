@@ -14,6 +14,7 @@ from tsproxy.model.produce import (
 from tsproxy.model.verdict import RecordError
 from tsproxy.wire import k00_produce
 from tsproxy.wire.apis import APIS
+from tsproxy.wire.frames import SIZE_BYTES
 
 ALL_VERSIONS = range(APIS[0].max_version + 1)
 """The bodies of Produce."""
@@ -26,6 +27,17 @@ REJECTED_TEXT = "One or more records have been rejected due to invalid timestamp
 
 def frame(payload):
     return struct.pack(">i", len(payload)) + payload
+
+
+def cut_frames(received):
+    """Take the whole frames, with their sizes, from the beginning of the bytes."""
+    while len(received) >= SIZE_BYTES:
+        size = SIZE_BYTES + int.from_bytes(received[:SIZE_BYTES], "big")
+        if len(received) < size:
+            return
+        whole = bytes(received[:size])
+        del received[:size]
+        yield whole
 
 
 def request(api_key, version=0, body=b"", correlation_id=1, client_id="app"):

@@ -16,11 +16,11 @@ from spark_reports.log.compact import compact
 from spark_reports.log.read import Source
 from spark_reports.log.set_aside import ABSURD_COUNT, KEY_FIELDS
 from spark_reports.log.store import Table
-from tests.documents import report_schema
+from tests.decisions.conformance import fits
 from tests.spark_reports import collected
 from tests.spark_reports.day import FRIDAY
 from tests.spark_reports.logs import write
-from tests.spark_reports.pure.test_json_schema import breaches
+from tests.spark_reports.pure.test_json_schema import SCHEMA
 from tests.spark_reports.spoilt import spoilt
 
 LINES = dict(spoilt())
@@ -90,7 +90,7 @@ def test_no_line_ends_a_report_or_bends_it(spark, log, problems, tmp_path, capsy
     assert "clusters, and their numbers are not added up" in capsys.readouterr().err
     assert main(["daily", *asked, *CLUSTER]) == 3
     report = json.loads(capsys.readouterr().out)
-    assert not breaches(report, report_schema.schema(), report_schema.schema())
+    assert fits(report, SCHEMA)
     for made in FORMATS.values():
         assert made(report)
     usable = [LINES[name] for name in LINES if problems[name] is None]

@@ -7,7 +7,7 @@ whatever it found in the records before.
 from collections.abc import Callable
 from typing import Final
 
-from rigs.differential.batches import Batch, Record, varint, write_batch, write_record
+from rigs.differential.batches import Batch, Record, write_batch, write_record
 from tests.verdicts.rows import (
     APPEND_TIME,
     CODECS,
@@ -24,6 +24,7 @@ from tests.verdicts.rows import (
     limits,
     v2,
 )
+from tests.wire.batches import varint
 from tsproxy.model.kafka import Codec, ErrorCode
 from tsproxy.wire.records import read_varint
 

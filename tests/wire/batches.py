@@ -55,31 +55,45 @@ def varint(value, width=0):
     return plain if padding <= 0 else plain[:-1] + bytes([plain[-1] | 0x80, *[0x80] * (padding - 1), 0])
 
 
-def record(timestamp_delta=0, offset_delta=0, key=b"k", value=b"v", headers=(), length=None, width=0):
-    """One record; `length` lies about its size where given. `width` is that of its own numbers."""
+def record(
+    timestamp_delta=0,
+    offset_delta=0,
+    key=b"k",
+    value=b"v",
+    headers=(),
+    length=None,
+    width=0,
+    *,
+    length_off=0,
+    headers_off=0,
+    null_size=-1,
+):
+    """One record; `length` lies about its size where given. `width` is that of its own numbers. `…_off` is
+    added to a true number. `null_size` stands for a key or value that is None; any negative number does."""
     body = b"".join(
         [
             b"\x00",
             varint(timestamp_delta, width),
             varint(offset_delta, width),
-            _sized(key),
-            _sized(value),
-            varint(len(headers)),
+            _sized(key, null_size),
+            _sized(value, null_size),
+            varint(len(headers) + headers_off),
             *(_sized(name) + _sized(content) for name, content in headers),
         ]
     )
-    return varint(len(body) if length is None else length, width) + body
+    return varint(len(body) + length_off if length is None else length, width) + body
 
 
-def _sized(value):
-    return varint(-1) if value is None else varint(len(value)) + value
+def _sized(value, null_size=-1):
+    return varint(null_size) if value is None else varint(len(value)) + value
 
 
 def batch(timestamps_ms=(), codec=NONE, *, key=b"k", value=b"v", records=None, body=None, **header):
     """A v2 batch of one record for each timestamp, its CRC right unless `crc` says otherwise.
 
     `records` are encoded records in place of those made from timestamps, `body` is what stands after
-    the header, already compressed. `header` overrides any field of the header.
+    the header, already compressed. `header` overrides any field of the header; `length_off` and `crc_off` are
+    added to the true ones.
     """
     base = header.pop("base_timestamp", timestamps_ms[0] if timestamps_ms else 0)
     if records is None:
@@ -102,10 +116,10 @@ def batch(timestamps_ms=(), codec=NONE, *, key=b"k", value=b"v", records=None, b
     start = struct.pack(
         ">qiibI",
         header.pop("base_offset", 0),
-        header.pop("length", 9 + len(checked)),
+        header.pop("length", 9 + len(checked)) + header.pop("length_off", 0),
         header.pop("partition_leader_epoch", -1),
         header.pop("magic", 2),
-        header.pop("crc", google_crc32c.value(checked)),
+        (header.pop("crc", google_crc32c.value(checked)) + header.pop("crc_off", 0)) & 0xFFFFFFFF,
     )
     assert not header, f"no such fields: {list(header)}"
     return start + checked

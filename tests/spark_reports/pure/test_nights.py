@@ -195,6 +195,7 @@ def test_a_night_makes_up_for_one_that_did_not_run_also_if_it_is_killed_in_betwe
     with pytest.raises(Killed):
         nights.run("2026-11-21")
     assert "No run had written 2026-11-20, which was written now." in capsys.readouterr().out
+    assert nights.made == [("2026-11-20", True)]
     assert nights.unmade == {"2026-11-20": True, "2026-11-21": True}
     assert nights.run("2026-11-21") == (OK, [("2026-11-20", True), ("2026-11-21", True)])
     assert "No run had written" not in capsys.readouterr().out
