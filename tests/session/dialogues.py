@@ -9,82 +9,48 @@ import struct
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 
 from hypothesis import strategies as st
 
 from rigs.simulated.history import History, stored
-from rigs.simulated.requests import Asked, Batch, Kind
-from tests.session.conversation import HOUR_MS, NOW_MS, PEER, Session, view_of
+from rigs.simulated.requests import Kind, any_request
+from tests.session.conversation import NOW_MS, PEER, Session, view_of
 from tests.session.messages import (
     API_VERSIONS,
     FETCH,
-    HEARTBEAT,
+    FIND_COORDINATOR,
     METADATA,
     PRODUCE,
     answer,
     cut_frames,
-    produce,
-    request,
 )
-from tests.wire.batches import CODECS, batch
 from tests.wire.fetched import fetched, partition
 from tsproxy.model.outcome import Outcome
 from tsproxy.session.effects import CloseSession, Emit, Judge, SendToBroker, SendToClient
 from tsproxy.wire.headers import read_request_header
 
-GOOD = [batch([NOW_MS, -1, NOW_MS - HOUR_MS], codec) for codec in CODECS.values()]
-BAD = [batch([NOW_MS, NOW_MS + 2 * HOUR_MS, 0], codec) for codec in CODECS.values()]
-BAD += [batch([NOW_MS], attributes=0x08), None]
-BATCHES = [Batch(data, Kind.GOOD) for data in GOOD] + [Batch(data, Kind.BAD) for data in BAD]
-
-BROKER = b"\x00\x02b1" + struct.pack(">i", 9092)
+NODE = b"\x00\x00\x00\x01" + b"\x00\x02b1" + struct.pack(">i", 9092)
 
 
-# -- What a client sends ----------------------------------------------------------------------------
+def _asked(draws, correlation_id):
+    """A request of the simulated clients whose batches are all good or bad, whatever the limits."""
+    while True:
+        asked = any_request(draws, correlation_id, "app", "mixed", draws.choice((-1, 1, 0)))
+        if all(each.kind is not Kind.EITHER for each in asked.batches.values()):
+            return asked
 
 
-def _produce(topics, version, acks):
-    def made(correlation_id):
-        batches = {(t, i): sent for t, partitions in topics.items() for i, sent in partitions.items()}
-        data = {t: {i: sent.data for i, sent in partitions.items()} for t, partitions in topics.items()}
-        frame = produce(data, version, acks, correlation_id)
-        return Asked(frame, correlation_id, PRODUCE, version, acks, batches)
-
-    return made
-
-
-def _other(api_key, version, is_local=False):
-    return lambda correlation_id: Asked(
-        request(api_key, version, b"", correlation_id), correlation_id, api_key, version, is_local=is_local
-    )
-
-
-partitions = st.dictionaries(st.integers(0, 3), st.sampled_from(BATCHES), min_size=1, max_size=3)
-topics = st.dictionaries(st.sampled_from(["t", "u"]), partitions, min_size=1)
-produces = st.builds(_produce, topics, st.integers(3, 12), st.sampled_from([-1, 1, 0]))
-others = st.sampled_from(
-    [
-        _other(HEARTBEAT, 0),
-        _other(HEARTBEAT, 4),
-        _other(FETCH, 4),
-        _other(FETCH, 18),
-        _other(METADATA, 0),
-        _other(API_VERSIONS, 0),
-        _other(API_VERSIONS, 99, is_local=True),
-    ]
-)
-
-
-def _history(made):
+def _history(seed):
     """The requests of one client, one after the other."""
-    history, end = History(1, "app"), 0
-    for correlation_id, make in enumerate(made):
-        history.asked.append(one := make(correlation_id))
+    draws, history, end = Random(seed), History(1, "app"), 0
+    for correlation_id in range(draws.randint(0, 8)):
+        history.asked.append(one := _asked(draws, correlation_id))
         one.ends_at = end = end + len(one.frame)
     return history
 
 
-dialogues = st.lists(st.one_of(produces, others), max_size=8).map(_history)
+dialogues = st.integers(0, 2**32 - 1).map(_history)
 
 
 # -- What a broker answers --------------------------------------------------------------------------
@@ -102,7 +68,8 @@ def answer_to(asked):
     if header.api_key == PRODUCE:
         return stored(asked)
     bodies = {
-        METADATA: b"\x00\x00\x00\x01" + b"\x00\x00\x00\x01" + BROKER + bytes(4),
+        METADATA: b"\x00\x00\x00\x01" + NODE + bytes(4),
+        FIND_COORDINATOR: b"\x00\x00" + NODE,
         API_VERSIONS: struct.pack(">hi6h", 0, 2, 0, 0, 13, 77, 0, 99),
         FETCH: fetched([partition(b"records")]) if header.api_version == 18 else bytes(50),
     }
