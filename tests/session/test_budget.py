@@ -28,6 +28,7 @@ from tests.wire.batches import (
     batch,
     raw_snappy,
     record,
+    unsigned,
 )
 from tests.wire.blobs import gzip_of_empty_blocks
 from tests.wire.gzip_calls import noted
@@ -387,7 +388,7 @@ def test_a_request_that_nobody_has_read_counts_as_many_partitions_as_fit_into_it
 # -- Bombs --------------------------------------------------------------------------------------------
 
 
-UNFOLDED_MIB = 1024
+UNFOLDED_MIB = 320  # `limits.decompressed_batch` is 256 MiB
 ZEROS = bytes(MIB)
 
 
@@ -409,7 +410,7 @@ BOMBS = {
     "gzip": (GZIP, lambda: one_stream(isal_zlib.compressobj(1, wbits=31))),
     "gzip, many members": (GZIP, lambda: isal_zlib.compress(ZEROS, 1, 31) * UNFOLDED_MIB),
     "xerial": (SNAPPY, xerial_blocks),
-    "raw snappy": (SNAPPY, lambda: b"\x80\x80\x80\x80\x04" + raw_snappy(ZEROS)[3:]),
+    "raw snappy": (SNAPPY, lambda: unsigned(UNFOLDED_MIB * MIB) + raw_snappy(ZEROS)[3:]),
     "lz4": (LZ4, lz4_frame),
     "zstd": (ZSTD, lambda: one_stream(zstandard.ZstdCompressor().compressobj())),
     "zstd in one frame of known size": (
