@@ -1,6 +1,6 @@
 """A key is declared once, on the field that holds its value; all else follows from that line."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import UnionType
 from typing import get_args, get_origin, get_type_hints
 
@@ -9,93 +9,13 @@ import pytest
 from tests.config.files import SMALLEST, config_of
 from tsproxy.config import load, put_setting, settings
 from tsproxy.config.document import parse_yaml
-from tsproxy.config.keys import Key, SectionKeys, fixed, keys_for, keys_of, live, name_of, section
-from tsproxy.config.kinds import DURATION, NAME, SIZE, TEXT
-from tsproxy.config.parsed import Parsed, make
+from tsproxy.config.keys import Key, keys_of
 from tsproxy.config.reloaded import reloaded
 from tsproxy.config.settings.limits import SESSION_LIMITS
 from tsproxy.config.settings.policy import CANDIDATE, DEFAULTS, POLICY, RULE, WAIVER
 from tsproxy.config.tree import KEYS, OPTIONAL
 from tsproxy.model.policy import Match, Policy, Rule, RuleSettings, Waiver
 from tsproxy.model.view import SessionLimits
-
-
-@dataclass(frozen=True)
-class Inner:
-    size_bytes: int = live(SIZE, "How large.", default="1KiB")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outer:
-    name: str = fixed(NAME, "How it is called.")
-    every_ms: int = live(DURATION, "How often.", path="rotate.every", default="1s")
-    owner: str = live(TEXT, "Who answers for it.", default=None, otherwise="nobody")
-    tags: tuple[str, ...] = live(TEXT, "More words.", default=None, many=True)
-    inner: Inner = section(Inner)  # noqa: RUF009  # declares a field, as `field` does
-    items: tuple[Inner, ...] = section(Inner, many=True, optional="None or more of them.")
-    made_elsewhere: bool = False
-    place: str = ""
-
-
-def test_a_declaration_says_what_a_key_is():
-    keys = keys_of(Outer)
-
-    assert keys["name"] == Key("", NAME, "How it is called.", is_required=True)
-    assert keys["every_ms"] == Key("rotate.every", DURATION, "How often.", default="1s", is_live=True)
-    assert keys["tags"] == Key("", TEXT, "More words.", is_list=True, is_live=True)
-    assert isinstance(keys["items"], SectionKeys)
-    assert [name_of(*each) for each in keys.items()] == [
-        *("name", "rotate.every", "owner", "tags", "inner", "items")
-    ]
-    assert name_of("size_bytes", keys_of(Inner)["size_bytes"]) == "size"
-
-
-def parsed(**values):
-    return Parsed(values, "a.yaml:7", "outer", is_sound=True)
-
-
-def test_every_field_is_filled_from_its_key():
-    values = {
-        "name": "n",
-        "rotate": parsed(every=5),
-        "owner": None,
-        "tags": ("x",),
-        "inner": parsed(size=3),
-        "items": (parsed(size=4), parsed(size=5)),
-    }
-
-    assert make(Outer, parsed(**values), made_elsewhere=True) == Outer(
-        name="n",
-        every_ms=5,
-        owner="nobody",
-        tags=("x",),
-        inner=Inner(3),
-        items=(Inner(4), Inner(5)),
-        made_elsewhere=True,
-        place="a.yaml:7: outer",
-    )
-
-
-def test_a_value_made_by_hand_has_the_defaults_of_the_file():
-    assert (Inner().size_bytes, settings.ConnectionLimits().idle_ms) == (1024, 12 * 60_000)
-
-
-@dataclass
-class Lower:
-    """A class of a layer that cannot declare keys."""
-
-    name: str
-    every_ms: int = 30_000
-    owner: str | None = None
-
-
-def test_keys_of_a_class_that_does_not_know_them_have_its_defaults():
-    keys = keys_for(Lower, {"name": live(NAME, ""), "every_ms": live(DURATION, ""), "owner": live(TEXT, "")})
-
-    assert [(each.default, each.is_required) for each in keys.values()] == [
-        *((None, True), ("30s", False), (None, False))
-    ]
-
 
 NOT_CONFIGURED = {
     SessionLimits: set(),

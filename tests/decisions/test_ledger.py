@@ -12,9 +12,8 @@ from tsproxy.decisions.drift import EDGES, THRESHOLDS_MS, bucket
 from tsproxy.decisions.ledger import ADDRESSES_LISTED, KEYS, Ledger, counters
 from tsproxy.decisions.privacy import Privacy
 from tsproxy.decisions.text import instant
-from tsproxy.decisions.totals import Totals, bar
+from tsproxy.decisions.totals import Totals
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.policy import Mode
 
 ADDED_UP = ("batches", "records", "bad_records", "collateral_records", "bytes")
 
@@ -105,72 +104,9 @@ def test_addresses_are_listed_up_to_a_bound_and_the_rest_is_owned_up_to():
     assert event["addresses_truncated"] is True
 
 
-def totals_of(outcomes_of_one_key):
-    """The totals of many outcomes, as the fast path counts them (each of a request of its own)."""
-    first, last = outcomes_of_one_key[0], outcomes_of_one_key[-1]
-    ahead, behind, drifts = Counter(), Counter(), []
-    for o in outcomes_of_one_key:
-        low, high = o.batch.min_timestamp_ms - o.now_ms, o.batch.max_timestamp_ms - o.now_ms
-        ahead[bucket(high)] += bar(1, o.batch.records)
-        behind[bucket(low)] += bar(1, o.batch.records)
-        drifts += [c.timestamp_ms - o.now_ms for c in o.culprits] or [low, high]
-    records = sum(o.batch.records for o in outcomes_of_one_key)
-    bad = sum(o.bad_records for o in outcomes_of_one_key)
-    return Totals(
-        key=Totals.of(first).key,
-        peer=first.peer,
-        limits=first.limits,
-        requests=len(outcomes_of_one_key),
-        culprit_ms=last.culprits[0].timestamp_ms if last.culprits else None,
-        batches=len(outcomes_of_one_key),
-        records=records,
-        bad_records=bad,
-        collateral_records=records - bad if first.verdict is VerdictName.REJECTED else 0,
-        bytes=sum(o.batch.batch_bytes for o in outcomes_of_one_key),
-        first_ms=min(o.now_ms for o in outcomes_of_one_key),
-        last_ms=max(o.now_ms for o in outcomes_of_one_key),
-        drift_min_ms=min(drifts),
-        drift_max_ms=max(drifts),
-        ahead=dict(ahead),
-        behind=dict(behind),
-    )
-
-
-accepted = st.builds(
-    lambda number, records, late_ms: outcome(
-        now_ms=NOON_MS + late_ms, batch=batch(records, NOON_MS - 5, NOON_MS + number)
-    ),
-    st.integers(0, 10**6),
-    st.integers(1, 50),
-    st.integers(0, 10_000),
-)
-
-
-@given(st.lists(accepted, min_size=1, max_size=20), st.data())
-def test_totals_count_as_the_outcomes_do_that_they_stand_for(booked, data):
-    cut = data.draw(st.integers(0, len(booked)))
-    together = Ledger()
-    for part in (booked[:cut], booked[cut:]):
-        if part:
-            together.book(totals_of(part))
-    assert drained(together) == events_of(*booked)
-
-
-@pytest.mark.parametrize("would", [False, True])
-def test_so_do_totals_of_what_was_rejected_or_would_be(would):
-    times = (NOON_MS * 1000, NOON_MS * 1000 + 5)
-    facts = {"rule": "candidate" if would else "topic-limits", "mode": Mode.ENFORCE, "would_reject": would}
-    facts |= {"verdict": VerdictName.ACCEPTED, "error_code": 0} if would else {}
-    facts["batch"] = batch(10, *times)
-    booked = [rejected(times, **facts) for _ in range(3)]
-    together = Ledger()
-    together.book(totals_of(booked))
-    assert drained(together) == events_of(*booked)
-
-
 def test_totals_past_the_bound_of_keys_are_folded_with_all_their_batches():
     ledger = Ledger(max_keys=0)
-    ledger.book(totals_of([outcome(peer=named(principal="User:app"))] * 2))
+    ledger.book(replace(Totals.of(outcome(peer=named(principal="User:app"))), batches=2))
     assert ledger.batches_folded == 2
     (event,) = drained(ledger)
     names = event["topic"], event["client_id"], event.get("principal")

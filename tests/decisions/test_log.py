@@ -206,11 +206,6 @@ def test_a_batch_of_the_next_hour_never_falls_into_the_last_ones_counts():
     ]
 
 
-def test_an_idle_proxy_says_every_interval_that_it_lives(log):
-    lines = [line for minute in range(1, 6) for line in log.tick(NOON_MS + minute * MINUTE_MS)]
-    assert [line["event"] for line in lines] == ["heartbeat"] * 5
-
-
 def test_a_clock_set_back_by_an_hour_does_not_stop_the_intervals(log):
     log.book(Totals.of(outcome()))
     counters, _ = log.tick(NOON_MS - HOUR_MS)

@@ -80,15 +80,3 @@ def test_an_unknown_form_is_a_usage_error():
     done = subprocess.run([sys.executable, "-m", "tsproxy.decisions", "xml"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert "json|spark" in done.stderr
-
-
-@pytest.mark.parametrize("module", ["tsproxy", "tsproxy.decisions", "tsproxy.model"])
-def test_importing_it_loads_nothing_but_the_standard_library(module):
-    """A Spark driver imports it where nothing but pyspark is installed."""
-    script = (
-        f"import sys; before = set(sys.modules); import {module}; "
-        "print(sorted({name.split('.')[0] for name in set(sys.modules) - before} "
-        "- set(sys.stdlib_module_names) - {'tsproxy'}))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

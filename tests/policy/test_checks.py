@@ -16,7 +16,7 @@ from tsproxy.model.policy import Choice, Mode, Policy, TopicPolicy
 from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits
 from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.checks import tables
-from tsproxy.policy.checks.check import Check, any_time, left_to_the_broker
+from tsproxy.policy.checks.check import Check, left_to_the_broker
 from tsproxy.policy.checks.faults import reject_whole
 from tsproxy.policy.explain import explain
 from tsproxy.policy.fast_path import fast_path_bounds, repeatable_rejection
@@ -52,12 +52,6 @@ def new_row(monkeypatch):
 
 def of_times(*timestamps_ms, policy=KNOWN, attributes=0):
     return batch_of_times(timestamps_ms, "t", 3, PEER, policy=policy, now_ms=NOW_MS, attributes=attributes)
-
-
-@pytest.mark.parametrize("columns", [{}, {"may_fail": left_to_the_broker}, {"bounds": any_time}])
-def test_a_row_without_one_of_its_columns_is_none(columns):
-    with pytest.raises(TypeError):
-        Check(times_are_even, **columns)
 
 
 @pytest.mark.usefixtures("new_row")
@@ -190,8 +184,3 @@ def test_a_usual_batch_within_the_bounds_of_a_check_does_not_fail_it(policy, dat
         for row in ROWS:
             if row.bounds(policy) == bounds:
                 assert row.reject(context) is None, row.reject.__name__
-
-
-def test_a_check_that_is_left_to_the_broker_never_keeps_a_batch_back():
-    broken = of_times(NOW_MS - 48 * HOUR_MS, attributes=1 << 6)
-    assert left_to_the_broker(broken) is False

@@ -110,19 +110,6 @@ def test_the_unit_is_told_behind_the_text_of_a_rule_about_sizes_where_that_is_as
     )
 
 
-def test_what_a_broker_would_reject_is_rejected_in_its_words_and_the_rule_decides_about_the_rest():
-    limits = TopicLimits(after_max_ms=HOUR_MS)
-    conversation = Conversation(view(RejectsOdd(), limits=limits)) >> client(
-        asked_of(NOW_MS + 2 * HOUR_MS, BAD)
-    )
-    text = (
-        f"Timestamp {NOW_MS + 2 * HOUR_MS} of message with offset 0 is out of range. "
-        f"The timestamp should be within [{NOW_MS - 2**63 + 1}, {NOW_MS + HOUR_MS}]"
-    )
-    said = produced({"t": {0: rejected((0, text))}})
-    assert conversation << to_client(said) << booked("rejected", reason=Reason.TOO_FAR_AHEAD)
-
-
 NOT_ASKED = {
     "too far ahead": batch([GOOD, NOW_MS + 2 * HOUR_MS]),
     "bit 6": batch([GOOD], attributes=0x40),
@@ -154,19 +141,6 @@ def test_a_batch_with_another_fault_gets_the_brokers_answer_whatever_the_rule_sa
     assert rejection.outcome.error_code == ErrorCode.CORRUPT_MESSAGE
     [goes] = Session(PEER, view(answers())).client_bytes(sent, NOW_MS)
     assert goes.data == sent
-
-
-class RejectsUnknown:
-    reason = "missing"
-
-    def culprits(self, timestamps_ms, context):
-        return [(i, "no time") for i, time_ms in enumerate(timestamps_ms) if time_ms == -1]
-
-
-def test_a_rule_may_name_the_reason_that_its_rejections_are_booked_under():
-    conversation = Conversation(view(RejectsUnknown())) >> client(asked_of(GOOD, -1))
-    said = produced({"t": {0: rejected((1, "no time"))}})
-    assert conversation << to_client(said) << booked("rejected", rule="own", reason=Reason.MISSING)
 
 
 def test_in_audit_it_is_only_counted():
@@ -324,23 +298,6 @@ def test_a_rule_is_asked_for_one_name_more_than_there_are_records_and_no_further
 def test_of_a_long_text_a_client_gets_the_beginning():
     found = consult(CustomRule("it", answers((0, "x" * 1_001))), [NOW_MS], rule_context())
     assert found.culprits == ((0, "x" * 1_000),)
-
-
-def session_of(rule):
-    return Session(PEER, view(rule), uses_fast_path=True)
-
-
-def is_forwarded(session, asked):
-    return session.fast_path.requests.forward_read(asked, NOW_MS) == len(asked)
-
-
-@pytest.mark.parametrize(("rule", "passes"), [(RejectsOdd(), False), (BoundedOdd(), True)])
-def test_the_fast_path_forwards_only_what_a_rule_says_that_it_always_accepts(rule, passes):
-    session, asked, told = session_of(rule), asked_of(GOOD), produced({"t": {0: {}}})
-    session.client_bytes(asked, NOW_MS)
-    session.broker_bytes(told, NOW_MS)
-    assert is_forwarded(session, asked) is passes
-    assert not is_forwarded(session, asked_of(BAD))
 
 
 def test_the_documents_rule_keeps_to_what_rules_must():

@@ -68,6 +68,7 @@ ROWS = {
     ),
     "a value rejected": (replace(KNOWN, zero=Choice.REJECT), None),
     "a repair": (replace(KNOWN, on_violation=OnViolation.REPAIR), None),
+    "copies of what is rejected": (replace(KNOWN, dead_letters=True), FastPathBounds(5, 7)),
     "the other reading of bit 6": (replace(KNOWN, extended_timestamps=True), FastPathBounds(5, 7)),
     "under a waiver no more than after it": (
         replace(KNOWN, mode=Mode.AUDIT, until_ms=1),

@@ -230,15 +230,6 @@ def rejected(*names):
     return verdict(batch(BAD_TIMES, **fields), **facts)
 
 
-@pytest.mark.parametrize("name", EARLIER)
-def test_what_a_broker_checks_before_times_is_rejected_in_its_words(name):
-    """On the wire stands the code alone: no text, no culprits."""
-    _, _, code, text = EARLIER[name]
-    found = rejected(name)
-    assert (found.error_code, found.error_message, found.violations) == (code, None, ())
-    assert text in found.detail
-
-
 CONTRADICTORY = {
     ("offset range", "count"),
     ("offset range", "count and offsets"),
@@ -251,17 +242,11 @@ CONTRADICTORY = {
     ("first", "second"), [pair for pair in combinations(EARLIER, 2) if pair not in CONTRADICTORY]
 )
 def test_the_first_check_that_fails_gives_the_answer(first, second):
+    """On the wire stands the code alone: no text, no culprits."""
     _, _, code, text = EARLIER[first]
     found = rejected(first, second)
-    assert found.error_code == code
+    assert (found.error_code, found.error_message, found.violations) == (code, None, ())
     assert text.split(" is ")[0] in found.detail
-
-
-@pytest.mark.parametrize("acks", [-2, -1, 0, 1, 2, 3])
-def test_acks_that_nobody_knows_are_told_before_times(acks):
-    is_known = acks in (-1, 0, 1)
-    code = ErrorCode.INVALID_TIMESTAMP if is_known else ErrorCode.INVALID_REQUIRED_ACKS
-    assert verdict(batch([AHEAD_MS]), acks=acks).error_code == code
 
 
 READABLE = ["acks", "base offset", "size", "crc", "offset range", "count and offsets", "control", "sequence"]

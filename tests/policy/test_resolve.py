@@ -340,18 +340,6 @@ def test_a_waiver_turns_enforcing_into_counting_until_it_ends():
     assert (after.mode, after.waiver, after.until_ms) == (Mode.ENFORCE, None, None)
 
 
-def test_a_waiver_is_for_nobody_else():
-    other = Peer("public", "10.1.2.3", 1, principal="User:web")
-    assert resolved(Policy(waivers=(WAIVER,)), peer=other).waiver is None
-
-
-@pytest.mark.parametrize("name", SETTINGS)
-def test_every_setting_of_a_rule_is_one_of_the_policy_for_a_topic(name):
-    value = object()
-    found = resolved(Policy(rules=(rule(settings=RuleSettings(**{name: value})),)))
-    assert getattr(found, name) is value
-
-
 @pytest.mark.parametrize("name", [name for name in SETTINGS if name != "custom_rules"])
 def test_the_defaults_give_each_setting_that_the_rule_leaves_out_and_no_other(name):
     """`custom_rules` is no default: only a rule names one."""

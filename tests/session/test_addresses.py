@@ -17,12 +17,9 @@ from tests.session.conversation import (
     broker,
     broker_held,
     broker_released,
-    client,
-    closed,
     forwarded,
     later,
     node_wanted,
-    noted,
     relayed,
     returned,
     to_client,
@@ -48,7 +45,6 @@ from tsproxy.model.produce import NodeEndpoint
 from tsproxy.model.view import Endpoint
 from tsproxy.session.deadlines import NODE_WAIT_MS
 from tsproxy.session.effects import (
-    CloseReason,
     CloseSession,
     Count,
     Emit,
@@ -358,14 +354,4 @@ def test_a_produce_answer_that_names_an_unknown_node_is_answered_without_it():
         << booked("broker_rejected")
         << LEFT_OUT
         << broker_released
-    )
-
-
-@pytest.mark.parametrize(("api_key", "version"), [(1, 19), (55, 3)])
-def test_a_version_that_tells_addresses_and_is_not_rewritten_is_not_let_through(api_key, version):
-    assert (
-        Conversation()
-        >> client(request(api_key, version))
-        << noted("client_rejected")
-        << closed(CloseReason.UNSUPPORTED_REQUEST)
     )

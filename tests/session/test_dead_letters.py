@@ -15,14 +15,11 @@ from tests.session.conversation import (
     view_by,
     view_of,
 )
-from tests.session.messages import accepted, produce, produced
+from tests.session.messages import produce, produced
 from tests.wire.batches import batch
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.policy import Match, Mode, Policy, Rule, RuleSettings
-from tsproxy.model.verdict import Reason
-from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.session.effects import Emit, EmitDead, SendToClient
-from tsproxy.session.policies import of_anybody
 
 BAD_MS = NOW_MS + DAY_MS
 GOOD, BAD = batch([NOW_MS]), batch([BAD_MS])
@@ -95,14 +92,3 @@ def test_a_batch_rejected_as_a_whole_is_handed_on_without_its_bytes():
     [dead] = dead_of(effects_of(batch([BAD_MS] * 2, crc=1), view()))
 
     assert (dead.records, dead.bad_records, dead.rejection.bad_records) == (b"", 2, None)
-
-
-def test_the_fast_path_forwards_what_it_forwards_without_and_leaves_bad_batches_to_the_session():
-    bounds = [fast_path_bounds(of_anybody(one).of("t", NOW_MS)) for one in (view(), view_of())]
-    assert bounds[0] == bounds[1]
-    session = Conversation(view(), uses_fast_path=True).session
-    for _ in range(2):
-        session.client_bytes(produce({"t": {0: GOOD}}), NOW_MS)
-        session.broker_bytes(produced({"t": {0: accepted()}}), NOW_MS)
-    [dead] = dead_of(session.client_bytes(produce({"t": {0: BAD}}), NOW_MS))
-    assert dead.rejection.reason is Reason.TOO_FAR_AHEAD

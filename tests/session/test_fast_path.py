@@ -15,7 +15,7 @@ from tests.wire.batches import batch
 from tsproxy.model.outcome import VerdictName
 from tsproxy.model.policy import Choice, Match, Mode, NamePattern, Policy, Rule, RuleSettings
 from tsproxy.model.view import Unchanged
-from tsproxy.session.effects import Emit, ReadAnswer, SendToBroker, SendToClient
+from tsproxy.session.effects import Emit, ReadAnswer, SendToBroker
 from tsproxy.session.events import BrokerBytes, ClientBytes, ViewChanged
 from tsproxy.session.fast_path import MAX_LEARNT
 
@@ -42,23 +42,6 @@ def test_before_the_broker_has_said_its_versions_those_of_the_view_take_the_fast
     newer, known = (produce({"t": {0: GOOD}}, version, correlation_id=2) for version in (9, 8))
     assert session.fast_path.requests.forward_read(newer, NOW_MS) == 0
     assert session.fast_path.requests.forward_read(known, NOW_MS) == len(known)
-
-
-def test_our_answer_follows_those_that_the_fast_path_forwards_before_it():
-    session = Session(PEER, view_of(), uses_fast_path=True)
-    session.client_bytes(produce({"t": {0: GOOD}}, correlation_id=1), NOW_MS)
-    session.broker_bytes(produced({"t": {0: accepted()}}, correlation_id=1), NOW_MS)
-    session.drain_totals()
-    again = produce({"t": {0: GOOD}}, correlation_id=2)
-    assert session.fast_path.requests.forward_read(again, NOW_MS) == len(again)
-    told = session.client_bytes(produce({"t": {0: BAD}}, correlation_id=3), NOW_MS)
-    assert not [each for each in told if isinstance(each, SendToClient)]
-
-    theirs = produced({"t": {0: accepted(1)}}, correlation_id=2)
-    (sent,) = (e for e in session.broker_bytes(theirs, NOW_MS) if isinstance(e, SendToClient))
-    assert sent.data.startswith(theirs)
-    assert sent.data[len(theirs) :][4:8] == b"\x00\x00\x00\x03"
-    assert session.in_flight_requests == 0
 
 
 @pytest.mark.parametrize("version", [9, 13])

@@ -45,22 +45,6 @@ REJECTED = rejected(out_of_range(NOW_MS + 2 * HOUR_MS))
 # -- Order ------------------------------------------------------------------------------------------
 
 
-def test_a_local_answer_waits_for_the_answers_to_earlier_requests():
-    first = request(HEARTBEAT, correlation_id=1)
-    second = produce({"t": {0: BAD}}, correlation_id=2)
-    third = request(HEARTBEAT, correlation_id=3)
-    beat_1, beat_3 = answer(HEARTBEAT, correlation_id=1), answer(HEARTBEAT, correlation_id=3)
-    assert (
-        Conversation()
-        >> client(first, second, third)
-        << to_broker(first, third)
-        << booked("rejected")
-        >> broker(beat_1)
-        << to_client(beat_1, produced({"t": {0: REJECTED}}, correlation_id=2))
-        >> returned(beat_3)
-    )
-
-
 def test_an_answer_that_waits_is_held_memory_until_its_turn_comes():
     ours = produced({"t": {0: REJECTED}}, correlation_id=2)
     session = Session(PEER, view_of())
@@ -111,15 +95,6 @@ def test_a_local_answer_counts_as_in_flight_while_it_waits():
         << booked("rejected")
         << paused
     )
-
-
-def test_a_session_knows_how_many_answers_it_owes():
-    session = Session(PEER, view_of())
-    assert session.in_flight_requests == 0
-    session.client_bytes(request(HEARTBEAT) + produce({"t": {0: BAD}}, correlation_id=2), NOW_MS)
-    assert session.in_flight_requests == 2
-    session.broker_bytes(answer(HEARTBEAT), NOW_MS)
-    assert session.in_flight_requests == 0
 
 
 def test_a_paused_session_that_closes_does_not_resume():

@@ -147,10 +147,6 @@ def judged_while_lost(*requests):
     return conversation >> client_is_lost << enters(Stage.FINISHING)
 
 
-def test_what_was_forwarded_for_a_client_that_is_gone_is_unconfirmed():
-    assert Conversation() >> forwarded(ASKED) >> client_is_lost << UNCONFIRMED << OVER
-
-
 @pytest.mark.usefixtures("in_threads")
 @pytest.mark.parametrize("is_ended_first", [False, True])
 def test_a_request_that_is_judged_when_its_client_is_lost_is_forwarded(is_ended_first):

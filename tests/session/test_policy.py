@@ -173,17 +173,6 @@ def test_a_waiver_lets_pass_until_it_ends_and_then_no_more():
     assert conversation >> at(NOW_MS + 1) >> client(second) << to_client(said) << booked("rejected")
 
 
-def test_under_a_waiver_the_fast_path_forwards_what_needs_none_and_nothing_else_before_or_after_its_end():
-    good = produce({"t": {0: GOOD}})
-    conversation = Conversation(view_of(policy=Policy(waivers=(BACKFILL,))), uses_fast_path=True)
-    conversation >> relayed(good, SAID) << booked("accepted")
-    requests, answers = conversation.session.fast_path.requests, conversation.session.fast_path.answers
-    for now_ms in (NOW_MS, NOW_MS + 1):
-        assert requests.forward_read(good, now_ms) == len(good)
-        assert requests.forward_read(ASKED, now_ms) == 0
-        assert answers.forward_read(SAID) == len(SAID)
-
-
 def said_of_bad(correlation_id=1, now_ms=NOW_MS):
     return produced({"t": {0: rejected(out_of_range(AHEAD_MS, 1, now_ms))}}, correlation_id=correlation_id)
 

@@ -27,7 +27,6 @@ from tests.session.conversation import (
     to_broker,
     to_client,
     topic_wanted,
-    view_becomes,
     view_by,
     view_of,
 )
@@ -47,10 +46,9 @@ from tests.session.messages import (
 from tests.wire.batches import GZIP, LZ4, batch, record, unsigned
 from tsproxy.decisions.totals import culprit_times_ms
 from tsproxy.model.outcome import Culprit
-from tsproxy.model.policy import Choice, Mode, Policy
+from tsproxy.model.policy import Choice
 from tsproxy.model.records import BatchFacts
 from tsproxy.model.verdict import Reason, UnitGuess
-from tsproxy.model.view import View
 from tsproxy.session.effects import CloseReason, CloseSession, Emit, SendToBroker
 
 GOOD = batch([NOW_MS, NOW_MS - SECOND_MS])
@@ -183,13 +181,6 @@ def test_culprits_above_the_limit_of_all_partitions_together_are_counted_but_not
     )
 
 
-def test_mode_off_looks_at_nothing():
-    asked = produce({"t": {0: BAD}})
-    known = view_of()
-    looks_away = View(known.endpoints, known.topics, known.limits, Policy(mode=Mode.OFF))
-    assert Conversation(looks_away) >> forwarded(asked)
-
-
 # -- Limits that are not known yet ------------------------------------------------------------------
 
 
@@ -204,16 +195,6 @@ def test_a_topic_whose_limits_are_unknown_is_left_to_the_broker_and_wanted():
         << booked("broker_rejected", topic="new", limits=None, culprits=(Culprit(1, AHEAD_MS),))
         << booked("accepted", topic="t")
     )
-
-
-def test_limits_that_become_known_hold_from_the_next_request_on():
-    asked = produce({"new": {0: BAD}})
-    said = produced({"new": {0: rejected(out_of_range(AHEAD_MS, 1))}}, correlation_id=2)
-    conversation = Conversation() >> forwarded(asked) << topic_wanted("new")
-    conversation = conversation >> view_becomes(view_of(topics=["new"]))
-    conversation = conversation >> client(produce({"new": {0: BAD}}, correlation_id=2)) << booked("rejected")
-    own = produced({"new": {0: accepted()}})
-    assert conversation >> broker(own) << to_client(own, said) << booked("accepted")
 
 
 # -- The broker's own verdict -----------------------------------------------------------------------

@@ -78,6 +78,7 @@ BAD_INPUT = {
     "negative API key": (request(-1), CloseReason.UNSUPPORTED_REQUEST, "-1"),
     "produce v14": (request(PRODUCE, 14), CloseReason.UNSUPPORTED_REQUEST, "version 14"),
     "fetch v19": (request(FETCH, 19), CloseReason.UNSUPPORTED_REQUEST, "version 19"),
+    "quorum v3": (request(55, 3), CloseReason.UNSUPPORTED_REQUEST, "version 3"),
     "negative version": (request(METADATA, -1), CloseReason.UNSUPPORTED_REQUEST, "version -1"),
     "produce cut short": (request(PRODUCE, 9, b"\x00\xff"), CloseReason.BAD_FRAME, "announced"),
     "produce with null topics": (

@@ -47,10 +47,8 @@ from tsproxy.model.verdict import Accept, Reason, Reject, TopicLimits, UnitGuess
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.extended import facts_of
-from tsproxy.policy.fast_path import fast_path_bounds
 from tsproxy.policy.repair import repaired_times
 from tsproxy.session.effects import CloseReason, SendToBroker
-from tsproxy.session.policies import of_anybody
 from tsproxy.wire import record_batch, record_set
 
 US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
@@ -350,13 +348,6 @@ def test_what_is_mended_and_what_is_rejected_part_ways():
 
     conversation << to_broker(produce({"t": {0: batch([NOW_MS])}}))
     assert conversation << booked("rejected", rule="mend", reason=Reason.TOO_FAR_AHEAD)
-
-
-@pytest.mark.parametrize(
-    "settings", [{"on_violation": REPAIR}, {"no_timestamp": Choice.STAMP}, {"keep_both_times": True}]
-)
-def test_a_topic_that_may_be_rewritten_never_takes_the_fast_path(settings):
-    assert fast_path_bounds(of_anybody(view(**settings)).of("t", NOW_MS)) is None
 
 
 def test_no_byte_of_a_repaired_batch_is_kept_until_the_broker_answers():

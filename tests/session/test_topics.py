@@ -500,18 +500,6 @@ def test_nothing_waits_for_limits_that_will_not_come(view):
     assert not session.is_judging
 
 
-def test_the_wait_ends_when_it_turns_out_that_they_may_not_be_read():
-    assert (
-        Conversation(VIEW)
-        >> client(FIRST)
-        << LIMITS_WAIT
-        >> view_becomes(replace(VIEW, unreadable_topics=frozenset(["new"])))
-        << to_broker(FIRST)
-        << topic_wanted("new")
-        << resumed
-    )
-
-
 def test_names_that_no_topic_can_have_are_not_waited_for():
     frame = produce({"no topic": {0: GOOD}, "x" * 300: {0: GOOD}})
     assert Session(PEER, VIEW).client_bytes(frame, NOW_MS)[0].data == frame
