@@ -10,9 +10,9 @@ import os
 import subprocess
 import sys
 from datetime import date
-from pathlib import Path
 
 from deploy.spark import pyfiles
+from tests.kit.commands import CACHE
 from tests.spark_reports.cluster import SPARK_HOME, pythons
 from tests.spark_reports.schedules import FOLDER
 
@@ -26,7 +26,6 @@ RELEASES = {
 """The last release of each version that the DAG names, and a day soon after it."""
 
 _UV = "0.13.9"
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "tsproxy")
 _ASK = """
 import json, sys
 from airflow.timetables.base import TimeRestriction
@@ -53,11 +52,11 @@ print("asked: " + json.dumps({"errors": list(bag.import_errors.values()), "tasks
 
 def installed(release):
     """The folder of the programs of this release, with the provider that the DAG needs."""
-    folder = _CACHE / f"airflow-{release}"
-    _CACHE.mkdir(parents=True, exist_ok=True)
-    with (_CACHE / "airflow.lock").open("w") as lock:
+    folder = CACHE / f"airflow-{release}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with (CACHE / "airflow.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        uv = _CACHE / f"uv-{_UV}"
+        uv = CACHE / f"uv-{_UV}"
         if not uv.is_dir():
             _pip("--target", str(uv), f"uv=={_UV}")
         if not (folder / "complete").exists():

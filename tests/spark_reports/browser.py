@@ -16,10 +16,11 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.kit.commands import CACHE
+
 AXE_VERSION = "4.14.1"
 WIDE, NARROW = (1280, 1000), (400, 900)
 """The sizes of the pages shown: a screen, and a phone."""
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tsproxy"
 _TIMEOUT_S = 1_200
 _KEYS = {"Tab": (9, None), "Enter": (13, "\r"), " ": (32, " ")}
 
@@ -61,10 +62,10 @@ def axe():
 
     Several processes of one run may fetch it at once: it comes into the cache whole, or not at all.
     """
-    source = _CACHE / f"axe-core-{AXE_VERSION}.min.js"
+    source = CACHE / f"axe-core-{AXE_VERSION}.min.js"
     if not source.exists() and shutil.which("npm"):
-        _CACHE.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=_CACHE) as folder:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=CACHE) as folder:
             command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder]
             subprocess.run([*command, f"axe-core@{AXE_VERSION}"], check=False, timeout=_TIMEOUT_S)
             fetched = Path(folder) / "node_modules" / "axe-core" / "axe.min.js"

@@ -171,21 +171,6 @@ def test_an_empty_day_is_a_page_too():
     assert "No record carried a timestamp." in page.words
 
 
-def of_a_week():
-    report = reports.fixed()
-    hours = [f"2026-11-{day}T{hour:02d}" for day in range(20, 27) for hour in range(24)]
-    report |= {"last_day": "2026-11-26", "hours": hours}
-    for row in report["cause_hours"]:
-        row["rejected_records"] *= 7
-    for producer in report["producers"]:
-        producer["hours"] *= 7
-    return report
-
-
-def test_a_report_of_a_week_fits():
-    assert len(html.render(of_a_week()).encode()) <= html.MAX_BYTES
-
-
 def test_strips_of_the_twenty_worst_producers_have_one_scale_and_go_by_team():
     """So one look shows whose line fell after a word to its team."""
     report = reports.complete()

@@ -43,19 +43,19 @@ def test_the_line_of_a_producer_has_its_days_its_topics_and_the_way_to_its_day_b
     assert f"../2026-11-19/report.html#{mobile}" not in shown.links
 
 
-def test_every_page_of_ten_thousand_producers_and_teams_is_small():
+def test_every_page_of_three_thousand_producers_and_teams_is_small():
     report = reports.complete()
     report["producers"] = [
-        report["producers"][n % 6] | {"client_id": f"svc-{n}", "team": "Orders"} for n in range(10_000)
+        report["producers"][n % 6] | {"client_id": f"svc-{n}", "team": "Orders"} for n in range(3_000)
     ]
     [team] = [row for row in report["owners"]["teams"] if row["team"] == "Orders"]
     team["producers"] = len(report["producers"])
-    others = [f"{n}-{'<&>' * 80}" for n in range(10_000)]
+    others = [f"{n}-{'<&>' * 80}" for n in range(3_000)]
     report["owners"]["teams"] += [team | {"team": name, "channel": f"a{name}"} for name in others]
     pages = [page_of(report, "Orders"), html.render(report)]
     assert max(len(page.encode()) for page in pages) <= html.MAX_BYTES
     assert "rejected records, not listed" in Page(pages[0]).words
-    assert re.search(r"And 9,\d\d\d more in report\.json\.", Page(pages[1]).words)
+    assert re.search(r"And 2,\d\d\d more in report\.json\.", Page(pages[1]).words)
 
 
 def test_titles_of_sections_carry_their_number():
