@@ -185,27 +185,28 @@ def test_a_recorded_series_is_used(table):
     assert [rule["record"] for rule in RECORDED if texts.count(rule["record"]) < 2] == []
 
 
-@pytest.mark.parametrize("rule", [*RECORDED, *ALERTS], ids=lambda rule: rule.get("record") or rule["alert"])
-def test_a_rule_names_metrics_and_labels_that_exist(table, rule):
-    assert problems_of(rule["expr"], table) == []
+def test_rules_and_panels_name_metrics_and_labels_that_exist(table):
+    named = [(rule.get("record") or rule["alert"], rule["expr"]) for rule in [*RECORDED, *ALERTS]]
+    found = {name: problems_of(expression, table) for name, expression in [*named, *QUERIES]}
+    assert {name: problems for name, problems in found.items() if problems} == {}
 
 
-@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
-def test_the_texts_of_an_alert_name_labels_that_it_has(table, rule):
-    metrics = names_in(rule["expr"]).metrics
-    available = TARGET_LABELS.union(*(table[each] for each in metrics))
-    for text in rule["annotations"].values():
-        assert set(re.findall(r"\$labels\.(\w+)", text)) <= available
+def test_the_texts_of_an_alert_name_labels_that_it_has(table):
+    for rule in ALERTS:
+        metrics = names_in(rule["expr"]).metrics
+        available = TARGET_LABELS.union(*(table[each] for each in metrics))
+        for text in rule["annotations"].values():
+            assert set(re.findall(r"\$labels\.(\w+)", text)) <= available, rule["alert"]
 
 
-@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
-def test_an_alert_says_how_urgent_it_is_and_where_its_remedy_is(rule):
-    assert rule["labels"]["severity"] in {"critical", "warning"}
-    assert {"summary", "description", "runbook"} == set(rule["annotations"])
-    path, _, anchor = rule["annotations"]["runbook"].partition("#")
-    assert ROOT / path == PAGE
-    assert anchor == rule["alert"].lower()
-    assert anchor in anchors(PAGE)
+def test_an_alert_says_how_urgent_it_is_and_where_its_remedy_is():
+    for rule in ALERTS:
+        assert rule["labels"]["severity"] in {"critical", "warning"}
+        assert {"summary", "description", "runbook"} == set(rule["annotations"])
+        path, _, anchor = rule["annotations"]["runbook"].partition("#")
+        assert ROOT / path == PAGE
+        assert anchor == rule["alert"].lower()
+        assert anchor in anchors(PAGE)
 
 
 def test_the_page_has_no_heading_of_an_alert_that_is_gone():
@@ -239,17 +240,11 @@ def test_the_example_scrapes_under_the_name_that_the_rules_use():
                 assert f'{metric}{{job=~"{scrape["job_name"]}.*"}}' in expression
 
 
-@pytest.mark.parametrize(("title", "query"), QUERIES)
-def test_a_panel_shows_metrics_and_labels_that_exist(table, title, query):
-    assert problems_of(query, table) == [], title
-
-
-@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
-def test_a_legend_names_labels_that_its_query_keeps(table, panel):
-    for target in panel["targets"]:
+def test_a_legend_names_labels_that_its_query_keeps(table):
+    for title, target in [(panel["title"], target) for panel in PANELS for target in panel["targets"]]:
         names = names_in(target["expr"])
         kept = names.grouped or TARGET_LABELS.union(*(table[each] for each in names.metrics))
-        assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= kept
+        assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= kept, title
 
 
 @each_dashboard
