@@ -29,8 +29,7 @@ from tests.e2e.test_kerberos import GSSAPI, PROXY
 from tests.e2e.test_own_login import BY_ENDPOINT, SECRET, SESSION_MS, proxy_of, settings_of
 from tests.kit.admin import AUTHORIZER, DENY, grant, right, set_password, take_back
 from tests.kit.tasks import beside
-from tests.proxy.decision_log.conftest import disk
-from tests.proxy.decision_log.test_in_proxy import fill
+from tests.proxy.decision_log.conftest import disk, fill
 from tests.proxy.running import EVERY_SECOND, TWO, page, pids, series
 from tests.proxy.world import until
 from tsproxy.proxy.server import Proxy

@@ -14,7 +14,7 @@ from tests.kit.client import connect
 from tests.planted import traces
 from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import tls_of
-from tests.proxy.running import EITHER, events, file_for, one_process
+from tests.proxy.running import EITHER, events, file_for
 from tests.proxy.test_admin_http import ask
 from tests.proxy.test_certificates import shown_by
 from tests.proxy.world import until
@@ -27,7 +27,6 @@ from tsproxy.testing.client_options import client_context
 from tsproxy.testing.proxy import RunningProxy
 
 TOKEN = "3f1c-planted-secret"
-PLANTED = {"token": TOKEN}
 PAGES = {
     "/livez": lambda: Answer(HTTPStatus.OK, b"alive\n"),
     "/readyz": lambda: Answer(HTTPStatus.SERVICE_UNAVAILABLE, b"listener default does not serve node 7\n"),
@@ -194,58 +193,35 @@ async def test_handshakes_that_never_end_take_places_and_give_them_back(serve, c
         each.close()
 
 
-@one_process("with workers, their supervisor serves the port by the same code")
-async def test_a_running_proxy_takes_a_new_certificate_and_never_shows_its_token(
-    kafka_440, tmp_path, certificates, arguments, capsys, monkeypatch
+@EITHER
+async def test_a_running_proxy_takes_a_new_token_and_certificate_and_shows_no_secret(
+    kafka_440, tmp_path, certificates, arguments
 ):
+    """The old token is changed because somebody knows it."""
     certificate, key = tmp_path / "admin.pem", tmp_path / "admin.key"
+    tokens = {"old": TOKEN, "new": "another-planted-secret"}
 
-    def put(name):
-        identity = certificates.issue(name)
+    def put(which):
+        identity = certificates.issue(which)
         shutil.copy(identity.certificate, certificate)
         shutil.copy(identity.key, key)
+        tls = f"tls: {{ certificate: {certificate}, key: {key} }}"
+        return file_for(kafka_440, tmp_path, more=f"admin: {{ token: {tokens[which]}, {tls} }}\n")
 
-    put("first")
-    settings = {"admin.tls.certificate": certificate, "admin.tls.key": key, "admin.token": "${ADMIN}"}
     client = client_context(certificates.certificate)
-    async with RunningProxy(
-        kafka_440.bootstrap_servers, arguments=arguments, settings=settings, environment={"ADMIN": TOKEN}
-    ) as proxy:
-        address = proxy.admin_address
-        header = bearing(f"Bearer {TOKEN}")
-        pages = [(await ask(address, path, *header, tls=client))[2] for path in ("/config", "/metrics", "/")]
-        assert "***" in pages[0]
-        assert 'tsproxy_certificate_expiry_seconds{setting="admin.tls.certificate"}' in pages[1]
-        assert (await ask(address, "/metrics", tls=client))[0] == 401
-        put("second")
+    async with RunningProxy(config=put("old"), arguments=arguments) as proxy:
 
-        async def is_second():
-            return await shown_by(proxy.admin_address, client) == "second"
-
-        await until(is_second)
-    secrets = {**PLANTED, "private key": base64.b64decode("".join(key.read_text().splitlines()[1:-1]))}
-    assert traces([proxy.log, proxy.decisions(), *pages], secrets) == []
-
-
-@EITHER
-async def test_after_a_reload_the_new_token_opens_the_pages_and_the_old_one_does_not(
-    kafka_440, tmp_path, arguments
-):
-    """The old one is changed because somebody knows it. In the log stands neither."""
-
-    def put(token):
-        return file_for(kafka_440, tmp_path, more=f"admin: {{ token: {token} }}\n")
-
-    file = put(TOKEN)
-    tokens = {"old": TOKEN, "new": "another-planted-secret"}
-    async with RunningProxy(config=file, arguments=arguments) as proxy:
-
-        async def statuses():
+        async def answers(path):
             headers = [bearing(f"Bearer {token}") for token in tokens.values()]
-            return [(await ask(proxy.admin_address, "/config", *header))[0] for header in headers]
+            return [await ask(proxy.admin_address, path, *header, tls=client) for header in headers]
 
-        assert await statuses() == [200, 401]
-        put(tokens["new"])
+        pages = [await answers(path) for path in ("/config", "/metrics", "/")]
+        assert [[status for status, *_ in page] for page in pages] == [[200, 401]] * 3
+        assert "***" in pages[0][0][2]
+        assert 'tsproxy_certificate_expiry_seconds{setting="admin.tls.certificate"}' in pages[1][0][2]
+        put("new")
         await until(lambda: "config_reloaded" in events(proxy))
-        assert await statuses() == [401, 200]
-    assert traces([proxy.log, proxy.decisions()], tokens) == []
+        assert [status for status, *_ in await answers("/config")] == [401, 200]
+        assert await shown_by(proxy.admin_address, client) == "new"
+    secrets = {**tokens, "private key": base64.b64decode("".join(key.read_text().splitlines()[1:-1]))}
+    assert traces([proxy.log, proxy.decisions(), pages], secrets) == []

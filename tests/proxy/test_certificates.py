@@ -128,16 +128,6 @@ async def test_a_reload_uses_the_new_files_of_every_section_at_once_and_not_agai
     assert [await sections[0].use_changed() for _ in range(3)] == [False] * 3
 
 
-@on_both_loops
-async def test_changed_files_of_every_section_are_used(certificates, files):
-    watched = certificates_of(everywhere(files, files.listener()))
-    async with beside(watched.watch()):
-        sections = [watched.upstream, watched.admin]
-        before = [each.current() for each in sections]
-        files.put(certificates.issue("second"))
-        await until(lambda: not {*before} & {each.current() for each in sections})
-
-
 async def test_copies_show_what_the_files_showed_until_the_files_are_back(certificates, files, tmp_path):
     """A worker that replaces another one gets them. Also the passphrase of a key is in a file."""
     key = load_pem_private_key(files.key.read_bytes(), None)

@@ -14,10 +14,6 @@ from tsproxy.proxy.daemon_threads import DaemonThreads, Queued
 
 EXIT_S = 120
 
-DECODERS = """
-from tests.proxy.world import World
-threads = World().surroundings.decoders
-"""
 DEAD_LETTERS = """
 import asyncio
 from tests.config.files import SMALLEST, config_of
@@ -73,7 +69,6 @@ STOPPED = "asyncio.run(sender.stop(0, asyncio.Event()))\n"
 
 
 PROGRAMS = {
-    "decoders": DECODERS + BUSY,
     "dead letters": DEAD_LETTERS + BUSY + STOPPED,
     "judges": JUDGES,
     "asyncio": LOOP % "asyncio",

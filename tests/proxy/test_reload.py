@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import InvalidTimestampError
 
 from tests.config.files import SMALLEST, config_of
+from tests.full_only import variations
 from tests.kit.client import connections, produced
 from tests.proxy.running import EITHER, TWO, events, file_for, page, pids, put
 from tests.proxy.world import until
@@ -38,10 +39,7 @@ async def reloads(proxy, result):
     return sum(float(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
 
 
-@pytest.mark.parametrize("trigger", [hang_up, lambda _: None], ids=["SIGHUP", "the file alone"])
-async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
-    kafka_391, topic, tmp_path, trigger
-):
+async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic)
     file = file_for(kafka_391, tmp_path, more=LOOSE)
     async with (
@@ -50,9 +48,9 @@ async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
     ):
         for _ in range(3):
             await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + HOUR_MS)
-        file_for(kafka_391, tmp_path, more=ENFORCE)
-        trigger(proxy)
-        await until(lambda: "config_reloaded" in events(proxy))
+        file_for(kafka_391, tmp_path, more=ENFORCE + "workers: 2\ndecisions: { directory: elsewhere }\n")
+        hang_up(proxy)
+        await until(lambda: {"config_reloaded", "config_needs_restart"} <= {*events(proxy)})
 
         with pytest.raises(InvalidTimestampError):
             await producer.send_and_wait(topic, b"x", timestamp_ms=Clock().now_ms() + HOUR_MS)
@@ -60,13 +58,19 @@ async def test_a_tighter_limit_holds_on_a_connection_that_was_there_before(
 
         told = next(line for line in proxy.log if line["event"] == "config_reloaded")
         assert told["changed"] == ["policy.defaults.message.timestamp.after.max.ms"]
+        told = next(line for line in proxy.log if line["event"] == "config_needs_restart")
+        # The flag of the test wins over decisions.directory, then as now.
+        assert told["keys"] == ["workers"]
         assert await reloads(proxy, "taken") == 1
 
     assert "session_closed" not in events(proxy)
     assert [line["kind"] for line in proxy.decisions() if line["event"] == "lifecycle"].count("reload") == 1
 
 
-@pytest.mark.parametrize("before", ["mode: off", "limits_from: config"])
+@pytest.mark.parametrize(
+    "before",
+    variations("test_listeners.py has both", ["mode: off", "limits_from: config"], but=["mode: off"]),
+)
 async def test_after_a_reload_to_limits_of_topics_the_first_request_waits_for_them(
     kafka_440, topic, tmp_path, before
 ):
@@ -103,19 +107,6 @@ async def test_a_wrong_file_changes_nothing_and_every_problem_is_told(kafka_391,
         file.write_text(file.read_text().replace("never }\nlimitz: { idle: 1 }", "off }"))  # in its place
         await until(lambda: "config_reloaded" in events(proxy))
         assert await codes(clients, topic) == {0}
-
-
-async def test_what_needs_a_restart_is_said_by_key_and_the_rest_is_taken(kafka_391, tmp_path):
-    file = file_for(kafka_391, tmp_path, more=ENFORCE)
-    async with RunningProxy(config=file) as proxy:
-        file_for(kafka_391, tmp_path, more=LOOSE + "workers: 2\ndecisions: { directory: elsewhere }\n")
-        hang_up(proxy)
-        await until(lambda: "config_needs_restart" in events(proxy))
-
-        assert "config_reloaded" in events(proxy)
-        told = next(line for line in proxy.log if line["event"] == "config_needs_restart")
-        # The flag of the test wins over decisions.directory, then as now.
-        assert told["keys"] == ["workers"]
 
 
 async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_path):

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -25,3 +25,10 @@ def disk(folder, room_bytes):
         pytest.skip("needs to be root, and allowed to mount a small tmpfs")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(path):
+    """Makes a file that takes all the room there is."""
+    with path.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)

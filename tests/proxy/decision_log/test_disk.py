@@ -12,9 +12,8 @@ import pytest
 import structlog
 
 from tests.kit.clocks import HandClock
-from tests.proxy.decision_log.conftest import ROOM_BYTES
+from tests.proxy.decision_log.conftest import ROOM_BYTES, fill
 from tests.proxy.decision_log.logs import HOUR_MS, begin, files_in, lines, names
-from tests.proxy.decision_log.test_in_proxy import fill
 from tests.proxy.world import until
 from tsproxy.config.settings import Retention
 from tsproxy.proxy.decision_log import files as files_room

@@ -6,10 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from tests.proxy.decision_log.logs import names, settings_of
+from tests.config.files import SMALLEST, config_of
+from tests.planted import traces
+from tests.proxy.decision_log.logs import lines, names, settings_of
+from tests.proxy.measured import ACCEPTED
+from tsproxy.clock import Clock
 from tsproxy.config.settings import Secret
 from tsproxy.decisions import Redaction
 from tsproxy.proxy.decision_log.salt import salt_of
+from tsproxy.proxy.metrics.registry import Metrics
+from tsproxy.proxy.startup import in_force, recorder_of
 
 
 def hashing(folder, **more):
@@ -44,3 +50,21 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"File exists|Not a directory"):
         salt_of(hashing(tmp_path / "file"))
+
+
+async def test_hashed_clients_stay_one_client_over_restarts_and_are_named_nowhere(tmp_path):
+    privacy = "privacy: { addresses: hash, principals: drop }"
+    config = config_of(SMALLEST + f"decisions: {{ directory: {tmp_path}, {privacy} }}\n")
+    client = replace(ACCEPTED.peer, principal="User:alice-planted")
+    for _ in range(2):
+        recorder = recorder_of(config, None, Metrics(), Clock(), list, lambda: None)
+        recorder.start(in_force(config))
+        recorder.book(replace(ACCEPTED, peer=client))
+        await recorder.stop()
+
+    told = lines(tmp_path)
+    seen = [line["addresses"] for line in told if line["event"] == "counters"]
+    assert seen == [seen[0]] * 2
+    assert traces(told, {"address": client.client_address, "principal": "alice-planted"}) == []
+    [start, _] = [line for line in told if line.get("kind") == "start"]
+    assert start["facts"]["privacy"] == {"addresses": "hash", "principals": "drop"}
