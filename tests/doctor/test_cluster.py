@@ -1,4 +1,7 @@
-"""`tsproxy doctor` against one real broker: a listener with TLS and SASL, a plain one beside it, ACLs."""
+"""`tsproxy doctor` against one real broker: a listener with TLS and SASL, a plain one beside it, ACLs.
+
+`tsproxy scan` has the same broker, for what a user without rights sees.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -16,7 +19,7 @@ from tsproxy.testing.kafka_cluster import KafkaCluster
 
 pytestmark = pytest.mark.broker
 
-USERS = {"root": "planted-password-of-root", "newcomer": "planted-password-of-newcomer"}
+USERS = {user: f"planted-password-of-{user}" for user in ("root", "newcomer", "nobody")}
 DEAD_LETTERS = "dead_letters: { topic: letters }\npolicy: { defaults: { dead_letters: yes } }\n"
 
 
@@ -38,7 +41,16 @@ async def kafka(tmp_path_factory):
 def doctor(kafka, capsys, tmp_path):
     """Runs the command with a file that says how to connect; `sasl` and `tls` of None leave the key out."""
 
-    async def run(*arguments, user="root", password=None, mechanism="PLAIN", tls=True, sasl=True, more=""):
+    async def run(
+        *arguments,
+        command="doctor",
+        user="root",
+        password=None,
+        mechanism="PLAIN",
+        tls=True,
+        sasl=True,
+        more="",
+    ):
         ca = kafka.client_options().ca
         password = password or USERS[user]
         config = tmp_path / "tsproxy.yaml"
@@ -53,7 +65,7 @@ def doctor(kafka, capsys, tmp_path):
             + "listeners: [ { bind: '127.0.0.1:0', brokers: { ports_from: 0 } } ]\nadmin: { bind: off }\n"
             + f"decisions: {{ directory: {tmp_path}, retention: {{ size: 1MiB }} }}\n{more}"
         )
-        result = await tsproxy(capsys, "doctor", "--config", config, "--json", *arguments)
+        result = await tsproxy(capsys, command, "--config", config, "--json", *arguments)
         assert not [secret for secret in (*USERS.values(), password) if secret in result.out + result.err]
         return result
 
@@ -196,3 +208,14 @@ async def test_nothing_is_written_anywhere(doctor, kafka, tmp_path):
 
     assert await kafka.end_offsets("orders") == before
     assert [*tmp_path.iterdir()] == [config]
+
+
+async def test_a_scan_by_a_user_that_sees_no_topic_is_told_so_with_status_1(doctor):
+    """Brokers do not tell of what somebody may not Describe: a nightly gate would be green and blind."""
+    gate = ("--fail-on", "any")
+    root, nobody = [await doctor(*gate, command="scan", user=user) for user in ("root", "nobody")]
+
+    assert (root.status, root.err) == (0, "")
+    assert nobody.status == 1
+    assert "the user 'nobody' sees no topic" in nobody.err
+    assert "--operation Describe" in nobody.err

@@ -149,8 +149,7 @@ async def test_each_answer_about_a_newest_timestamp_is_counted_as_what_it_is(eit
     assert set(ANSWERS) - set(deleting) == {"zero-and-minus-one", "append-time"}  # kept, or by their own time
 
 
-async def test_a_timestamp_that_compaction_removed_is_found_no_more(either, topic, capsys):
-    kafka = either
+async def test_a_timestamp_that_compaction_removed_is_found_no_more(kafka, topic, capsys):
     compact = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
     await kafka.create_topic(topic, config=ANY_TIME | compact)
     async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
@@ -228,30 +227,6 @@ async def test_a_mistaken_argument_is_a_sentence_and_status_2(capsys, arguments,
 
     assert result.status == 2
     assert words in result.err
-
-
-async def test_a_user_that_sees_no_topic_is_told_so_with_status_1(topic, capsys, tmp_path):
-    """Brokers do not tell of what somebody may not Describe: a nightly gate would be green and blind."""
-    properties = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:root",
-    }
-    users = {"root": "root-secret", "nobody": "nobody-secret"}
-    async with KafkaCluster(security="SASL_PLAINTEXT", users=users, properties=properties) as kafka:
-        await kafka.create_topic(topic)
-        results = {}
-        for user in users:
-            config = tmp_path / f"{user}.yaml"
-            config.write_text(
-                f"upstream:\n  bootstrap_servers: ['{kafka.bootstrap_servers}']\n"
-                f"  admin: {{ sasl: {{ mechanism: PLAIN, username: {user}, password: {user}-secret }} }}\n"
-            )
-            results[user] = await tsproxy(capsys, "scan", "--config", config, "--fail-on", "any")
-
-    assert (results["root"].status, results["root"].err) == (0, "")
-    assert results["nobody"].status == 1
-    assert "the user 'nobody' sees no topic" in results["nobody"].err
-    assert "--operation Describe" in results["nobody"].err
 
 
 async def test_a_pattern_that_fits_no_topic_is_told_with_how_many_there_are(kafka_440, topic, capsys):
