@@ -35,7 +35,6 @@ from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.view import View
 from tsproxy.session.effects import CloseSession, DelayRequest, MuteClient, SendToClient, UnmuteClient
 from tsproxy.session.events import DeadlinePassed, Throttled
-from tsproxy.session.produce_answer import with_throttle
 from tsproxy.session.throttle import BYTES_A_MS, DEBTS, FREE_MS, Throttle
 from tsproxy.session.trust import KEPT, MAX_TOPICS, Trust
 
@@ -130,12 +129,6 @@ def test_rejections_that_the_fast_path_repeats_cost_as_much_as_the_others(
     for number in range(FREE + 2):
         effects += session.client_bytes(produce({"t": {0: BAD}}, correlation_id=number), NOW_MS)
     assert any(isinstance(effect, MuteClient) for effect in effects) == is_muted
-
-
-@pytest.mark.parametrize(("version", "told"), [(0, 0), (1, 7), (8, 7)])
-def test_the_oldest_answers_have_no_room_for_a_time(version, told):
-    answer = bytes(20)
-    assert int.from_bytes(with_throttle(answer, version, 7)[-4:]) == told
 
 
 # -- What the client sees ----------------------------------------------------------------------------
