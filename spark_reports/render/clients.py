@@ -48,14 +48,14 @@ def _watched(shown: Sequence[WouldReject], records: int, producers: int) -> part
     left = records - sum(row["records"] for row in shown)
     others = producers - len(words.clients(shown))
     of_others = f", {words.many(others, 'more producer')}" if others > 0 else ""
-    return [_would_reject(shown), parts.more(left, "record", f"{of_others}, not listed")] if shown else []
+    return [_would_reject(shown), parts.more(left, "record", f"{of_others}, not listed")]
 
 
 def _behind(shown: Sequence[WouldReject], records: int) -> parts.Parts:
     """Likely mistakes that no rule rejects, and a sentence about the bad records that are left out of
     `records`."""
     rest = parts.more(records - sum(row["bad_records"] for row in shown), "bad record", ", not listed")
-    return [parts.paragraph(words.FAR_BEHIND, "soft"), _would_reject(shown), rest] if shown else []
+    return [parts.paragraph(words.FAR_BEHIND, "soft") if records else None, _would_reject(shown), rest]
 
 
 def _would_reject(shown: Sequence[WouldReject]) -> Markup | None:
@@ -89,7 +89,7 @@ def _repaired(shown: Sequence[Repaired], records: int) -> parts.Parts:
     ]
     heads = ("Producer", "Rule", "Cause", "Since", "#Topics", "#Records", "#Rewritten")
     rest = parts.more(records - sum(row["records"] for row in shown), "record", ", not listed")
-    return [parts.table("watched", heads, rows), rest] if shown else []
+    return [parts.table("watched", heads, rows), rest]
 
 
 def refused_by_kafka_4(clients: Sequence[RefusedClient], rows: int) -> parts.Parts:

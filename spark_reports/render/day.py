@@ -58,6 +58,7 @@ def _sections(report: Report, rows: int) -> parts.Parts:
     past = [report["history"]["sentence"]] if report["history"] else []
     told = [words.short(text, _TEXT_CHARS) for text in [*notes(report), *past]]
     known = sum(1 for producer in report["producers"] if producer["known"])
+    at_least = "at least " if report["producers_omitted"]["count"] else ""
     here = {*map(places.producer_id, report["producers"][:rows])}
     pictures = [picture for picture in (_by_hour(report), _week(report)) if picture]
     return [
@@ -99,7 +100,7 @@ def _sections(report: Report, rows: int) -> parts.Parts:
         ),
         parts.section(
             "known",
-            f"Known, and worked at: {words.many(known, 'producer')}",
+            f"Known, and worked at: {at_least}{words.many(known, 'producer')}",
             worst.known(report, here, rows),
         ),
     ]

@@ -23,7 +23,7 @@ _OF_TEAMS: Final[Mapping[Literal["rejected_records", "would_reject_records"], st
     }
 )
 _TEAMS: Final = 100
-"""The most teams with series: those with most rejected records."""
+"""The most teams with series, beside "no owner": those with most rejected records."""
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 _Sample = tuple[Mapping[str, str], float]
@@ -53,11 +53,10 @@ def _lines(report: Report) -> Iterator[str]:
         ({"cause": row["kind"]}, float(sum(row["rejected_records"]))) for row in report["cause_hours"]
     ]
     yield from _gauge("cause_records", "Records rejected, by kind of cause.", by_cause)
-    owned = report["owners"]
+    teams = report["owners"]["teams"] if report["owners"] else []
+    shown = [*teams[:-1][:_TEAMS], *teams[-1:]]  # the last one is "no owner"
     for name, meaning in _OF_TEAMS.items():
-        by_team = (
-            [({"team": row["team"] or ""}, row[name]) for row in owned["teams"][:_TEAMS]] if owned else []
-        )
+        by_team = [({"team": row["team"] or ""}, row[name]) for row in shown]
         yield from _gauge(f"team_{name}", f"{meaning}, by owner.", by_team)
 
 

@@ -1,7 +1,8 @@
 """report.csv for spreadsheets and scripts: one row for each client, outcome and reason.
 
 `daily` writes all clients, up to 10,000 of each outcome; `render` knows those of report.json. The client
-`(not listed)` has the records of all others.
+`(not listed)` has the records of all others. `topics` are the five at which most records of the
+client were rejected, whatever the reason of the row; rows of repaired records have none.
 
 RFC 4180, UTF-8, a head with the names of report.json's keys. Text that a spreadsheet would take for a formula
 (a client may call itself `=HYPERLINK(…)`) begins with an apostrophe, as spreadsheets themselves mark text.

@@ -109,9 +109,9 @@ def index(known: Latest) -> str:
 
 
 def _told(day: TeamDay) -> str:
-    """The subject without the day, and whether it is a lower bound."""
-    at_least = ", at least (the log is incomplete)" if day["state"] == State.INCOMPLETE else ""
-    return f"{day['subject'].partition(': ')[2]}{at_least}"
+    """The subject without the day. One that an older release made does not say that it is a lower bound."""
+    told = day["subject"].partition(": ")[2].removesuffix(teams.AT_LEAST)
+    return f"{told}{teams.AT_LEAST if day['state'] == State.INCOMPLETE else ''}"
 
 
 def _link(file: str) -> Markup:

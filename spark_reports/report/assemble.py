@@ -59,7 +59,7 @@ def assemble(tables: Tables, first: date, last: date, now_ms: int) -> shape.Repo
         ),
         reasons=causes,
         what_if=_what_if(day.buckets.table(groups.TOTALS), summary["left_out_records"]),
-        would_reject=_would_reject(tables.worst(tables.watched)),
+        would_reject=_would_reject(tables.worst(tables.watched, "is_far_behind")),
         repaired=_repaired(tables.worst(tables.repaired)),
         rules=[of_row(shape.RuleAtWork, row) for row in counters.table(groups.RULES)],
         trend=_trend(tables, is_whole=is_over and history.is_whole(log, first, last)),
@@ -146,8 +146,8 @@ def _what_if(rows: Rows, left_out: int) -> shape.WhatIf:
 def _would_reject(rows: Rows) -> list[shape.WouldReject]:
     shown = []
     for row in rows:
-        asked = (row["rule"], row["reason"], row["unit_guess"], latest_ms(row), row["waiver"])
-        advice = words.advice_if_counted(*asked)
+        asked = (row["reason"], row["unit_guess"], latest_ms(row), row["waiver"])
+        advice = words.advice_if_counted(*asked, is_far_behind=row["is_far_behind"])
         shown.append(of_row(shape.WouldReject, row, cause=advice.cause, fix=advice.fix))
     return shown
 

@@ -159,7 +159,7 @@ REASON_HOURS: Final = _rejected_by("hour", *REASON)
 """One row for each hour and reason of rejections."""
 
 WOULD_REJECT: Final = Grouping(
-    keys=("rule", "waiver", *CLIENT, "topic", "reason", "unit_guess"),
+    keys=("rule", "waiver", *CLIENT, "topic", "reason", "unit_guess", "is_far_behind"),
     measures={**_sums("batches", "records", "bad_records"), **_EXTREMES, **_instances()},
     where="is_only_counted",
     order=("records",),

@@ -86,17 +86,22 @@ def _warning(report: Report, rows: Sequence[WouldReject]) -> str:
 
 def _listed(rows: Sequence[WouldReject]) -> list[str]:
     rest = rows[_LISTED:]
-    records = words.many(sum(row["records"] for row in rest), "record")
+    records = words.many(sum(map(_told, rest)), "record")
     more = [f"And {words.count(len(rest))} more like this, with {records}."] if rest else []
     return [*map(_counted, rows[:_LISTED]), *more]
 
 
+def _told(row: WouldReject) -> int:
+    """The records in the text: a rule would reject whole batches, and only bad records lie far behind."""
+    return row["bad_records" if row["is_far_behind"] else "records"]
+
+
 def _counted(row: WouldReject) -> str:
-    is_far_behind, by = words.is_far_behind(row), f"the rule {words.rule(row['rule'])}"
+    by = f"the rule {words.rule(row['rule'])}"
     if row["rule"] == CANDIDATE:
         by = "the candidate limits (Kafka 4's own, unless others are configured)"
-    by = "" if is_far_behind else f", by {by}{words.waiver(row, ', held back by the waiver ')}"
-    records = words.many(row["bad_records" if is_far_behind else "records"], "record")
+    by = "" if row["is_far_behind"] else f", by {by}{words.waiver(row, ', held back by the waiver ')}"
+    records = words.many(_told(row), "record")
     return f"* {records} to {words.short(row['topic'], 60)}{by}: {row['cause']}: {row['fix']}."
 
 

@@ -170,7 +170,7 @@ def _teams(
     by_team = [grouped(listed, itemgetter("team")) for listed in (clients, watched, repaired)]
     for team in (*(entry.team for entry in owners.entries), None):
         lost, counted, fixed = (teams.get(team, []) for teams in by_team)
-        enforced = [row for row in counted if not words.is_far_behind(row)]
+        behind, enforced = words.far_behind(counted)
         rows[team] = Team(
             team=team,
             channel=owners.channel_of(team),
@@ -179,7 +179,7 @@ def _teams(
             rejected_records=_sum(lost, "rejected_records"),
             would_reject_producers=len(words.clients(enforced)),
             would_reject_records=_sum(enforced, "records"),
-            far_behind_records=_sum(filter(words.is_far_behind, counted), "bad_records"),
+            far_behind_records=_sum(behind, "bad_records"),
             repaired_producers=len(words.clients(fixed)),
             repaired_records=_sum(fixed, "records"),
         )

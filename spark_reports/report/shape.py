@@ -310,6 +310,9 @@ class WouldReject(OwnedClient):
     batches: int
     records: int
     bad_records: int
+    is_far_behind: bool
+    """True if the candidate limits counted them, and they lie more than 3,650 days behind the clock: likely
+    mistakes that no broker rejects."""
 
 
 class Repaired(OwnedClient):

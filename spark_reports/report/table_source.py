@@ -16,7 +16,7 @@ from spark_reports.log.grouping import Grouping, How, Measure, Rows
 from spark_reports.report import groups
 from spark_reports.report.groups import CLIENT, KAFKA_4_AFTER_MS, NO_UNIT
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.policy import CANDIDATE, TOPIC_LIMITS
+from tsproxy.model.policy import CANDIDATE, FAR_BEHIND_MS, TOPIC_LIMITS
 from tsproxy.model.verdict import Reason
 
 _AGGREGATES: Final = {
@@ -130,9 +130,9 @@ def _conditions(rows: pa.Table) -> dict[str, Any]:
     is_rejecting = pc.or_(is_of[VerdictName.REJECTED], is_of[VerdictName.BROKER_REJECTED])
     is_rejection = pc.and_(is_rejecting, is_judged)
     is_only_counted = pc.and_(is_judged, rows["would_reject"])
-    is_far_behind = pc.and_kleene(
-        pc.equal(rule, CANDIDATE), pc.equal(rows["reason"], Reason.TOO_OLD.value)
-    ).fill_null(False)
+    is_too_old = pc.and_kleene(pc.equal(rule, CANDIDATE), pc.equal(rows["reason"], Reason.TOO_OLD.value))
+    is_behind = pc.less(rows["drift_max_ms"], -FAR_BEHIND_MS).fill_null(True)
+    is_far_behind = pc.and_(is_only_counted, pc.and_kleene(is_too_old, is_behind).fill_null(False))
     is_too_far_ahead = pc.and_(
         pc.equal(rows["reason"], Reason.TOO_FAR_AHEAD.value),
         pc.greater(rows["drift_max_ms"], KAFKA_4_AFTER_MS),
@@ -148,7 +148,7 @@ def _conditions(rows: pa.Table) -> dict[str, Any]:
         "is_only_counted": is_only_counted,
         "would_be_rejected": pc.and_(is_only_counted, pc.invert(is_far_behind)),
         "is_only_counted_and_stored": pc.and_(is_only_counted, is_of[VerdictName.ACCEPTED]),
-        "is_far_behind": pc.and_(is_only_counted, is_far_behind),
+        "is_far_behind": is_far_behind,
         "is_ahead_of_kafka_4": pc.and_kleene(is_by_candidate, is_too_far_ahead),
         **{f"ended_{name}": pc.and_(is_judged, is_of[name]) for name in VerdictName},
         **{f"retried_{name}": pc.and_not(is_of[name], is_judged) for name in groups.RETRIED},

@@ -44,9 +44,9 @@ class Tables:
     days: Rows
     """`trend.days`; empty without a rollup."""
 
-    def worst(self, clients: Rows) -> Rows:
-        """The worst `top` of each team, so no team's hide another's."""
-        return grouping.first_of(clients, ("team",), self.top)
+    def worst(self, clients: Rows, *apart: str) -> Rows:
+        """The worst `top` of each team, and of each value of `apart`, so that none hide those of another."""
+        return grouping.first_of(clients, ("team", *apart), self.top)
 
 
 def collect(

@@ -9,13 +9,23 @@ latest.json is also all that a later run knows of the team's days. index.html an
 Plain Python, no Spark, no files.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Final, TypedDict
+from typing import Final, Literal, TypedDict
 
+from spark_reports.log.completeness import State
 from spark_reports.log.period import day_of
-from spark_reports.report import links, notices, words
-from spark_reports.report.shape import Client, Links, Report, Team, from_json, of_row
+from spark_reports.report import links, missing, notices, words
+from spark_reports.report.shape import (
+    Client,
+    Links,
+    Repaired,
+    Report,
+    Team,
+    WouldReject,
+    from_json,
+    of_row,
+)
 
 LATEST: Final = "latest.json"
 INDEX: Final = "index.html"
@@ -30,6 +40,9 @@ _HELP: Final = (
     "If old records must pass for a while, ask the people who run tsproxy for a waiver."
 )
 """The end of a text, if the file of owners has no `help`."""
+
+AT_LEAST: Final = ", at least (the log is incomplete)"
+"""The end of a subject whose counts are lower bounds."""
 
 OUTCOMES: Final[Mapping[str, str]] = {
     "rejected": "rejected",
@@ -113,7 +126,8 @@ def _of_day(report: Report, team: Team) -> Latest:
     known, day = report["links"], report["last_day"]
     address = known["address"] if known else None
     page = f"{address}/{FOLDER}/{folder_of(team['team'])}/{page_of(day)}" if address else None
-    subject = f"tsproxy, {words.days(report)}: {_summary(team)}"
+    at_least = AT_LEAST if missing.state(report["log"]) is State.INCOMPLETE else ""
+    subject = f"tsproxy, {words.days(report)}: {_summary(team)}{at_least}"
     return of_row(
         Latest,
         team,
@@ -147,8 +161,11 @@ def _summary(team: Team) -> str:
 
 
 def _texts(report: Report, team: Team, page: str | None) -> Iterator[str]:
-    """The texts for the team's clients, the records that they leave out, the address, and where help is."""
+    """The lack of the log, the texts for the team's clients, the records that they leave out, the address,
+    and where help is."""
     name = team["team"]
+    if missing.state(report["log"]) is State.INCOMPLETE:
+        yield f"The counts are lower bounds. {report['log']['sentence']}\n"
     yield from notices.by_team(report).get(name, [])
     listed = [row for row in report["producers"] if row["team"] == name and notices.has_owner(row)]
     if more := team["producers"] - len(listed):
@@ -160,14 +177,23 @@ def _texts(report: Report, team: Team, page: str | None) -> Iterator[str]:
             f"And {words.many(more, 'more producer')} with {records}, without a text here"
             f"{'; `daily --top N` lists more' if is_cut else ''}.\n"
         )
-    _, watched = words.far_behind([row for row in report["would_reject"] if row["team"] == name])
-    told = sum(row["records"] for row in watched if notices.has_owner(row))
-    if left := team["would_reject_records"] - told:
-        yield f"And {words.many(left, 'more record')} would be rejected, without a text here.\n"
+    behind, watched = words.far_behind([row for row in report["would_reject"] if row["team"] == name])
+    repaired = [row for row in report["repaired"] if row["team"] == name]
+    for all_of_them, told, ended in (
+        (team["would_reject_records"], _told(watched, "records"), "would be rejected"),
+        (team["far_behind_records"], _told(behind, "bad_records"), "far behind the clock"),
+        (team["repaired_records"], _told(repaired, "records"), "repaired"),
+    ):
+        if left := all_of_them - told:
+            yield f"And {words.many(left, 'more record')} {ended}, without a text here.\n"
     if page is not None:
         yield f"Evidence, and the days before: {page}\n"
     owned = report["owners"]
     yield f"{(owned and owned['help']) or _HELP}\n"
+
+
+def _told(rows: Sequence[WouldReject | Repaired], column: Literal["records", "bad_records"]) -> int:
+    return sum(row[column] for row in rows if notices.has_owner(row))
 
 
 def _rows(report: Report, team: str | None) -> Iterator[TeamRow]:
@@ -178,7 +204,7 @@ def _rows(report: Report, team: str | None) -> Iterator[TeamRow]:
                 yield of_row(TeamRow, {**producer, **reason}, outcome="rejected", since=since)
     for row in report["would_reject"]:
         if row["team"] == team:
-            is_old = words.is_far_behind(row)
+            is_old = row["is_far_behind"]
             records = row["bad_records"] if is_old else row["records"]
             outcome = "far_behind" if is_old else "would_reject"
             yield of_row(TeamRow, row, outcome=outcome, since=None, records=records)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from spark_reports.log.completeness import NEWER
 from spark_reports.report.groups import grouped
@@ -30,6 +30,8 @@ from tsproxy.model.policy import CANDIDATE
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import Reason, Trait, UnitGuess
 from tsproxy.model.words import noun
+
+_Row = TypeVar("_Row", bound=Mapping[str, object])
 
 _SECOND: Final = 1_000
 _MINUTE: Final = 60 * _SECOND
@@ -197,36 +199,35 @@ def advice(
 
 
 def advice_if_counted(
-    rule: str | None,
     reason: str | None,
     unit_guess: str | None,
     latest_ms: int | None = None,
     waiver: str | None = None,
+    *,
+    is_far_behind: bool = False,
 ) -> Advice:
-    """The likely cause and its fix for records that `rule` only counted and did not reject, or that `waiver`
+    """The likely cause and its fix for records that a rule only counted and did not reject, or that `waiver`
     let pass."""
     if waiver and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
         return Advice(REASON_ADVICE[reason].cause, "nothing, if the replay is done before the waiver ends")
-    if rule == CANDIDATE and reason == Reason.TOO_OLD and unit_guess not in UNIT_ADVICE:
+    if is_far_behind and unit_guess not in UNIT_ADVICE:
         return Advice("timestamps are far behind the clock", "an old archive? If not, check unit and clock")
     return advice(reason, unit_guess, 0, latest_ms)
 
 
-def is_far_behind(row: Mapping[str, Any]) -> bool:
-    """True if the candidate limit for old records counted it: a likely mistake that no broker rejects."""
-    return bool(row["rule"] == CANDIDATE and row["reason"] == Reason.TOO_OLD)
-
-
 FAR_BEHIND: Final = (
-    "These records lie further behind the clock than the candidate limit for old records (3,650 days, unless "
-    "another is configured). Nothing rejects them, and no version of Kafka does by itself. They are counted "
-    "because a wrong unit or clock is likely, and because a topic that deletes by time deletes them at once."
+    "These records lie more than 3,650 days behind the clock. Nothing rejects them, and no version of Kafka "
+    "does by itself. They are counted because a wrong unit or clock is likely, and because a topic that "
+    "deletes by time deletes them at once."
 )
 
 
-def far_behind(rows: Sequence[WouldReject]) -> tuple[list[WouldReject], list[WouldReject]]:
+def far_behind(rows: Iterable[_Row]) -> tuple[list[_Row], list[_Row]]:
     """The rows that are far behind, and the others."""
-    return [row for row in rows if is_far_behind(row)], [row for row in rows if not is_far_behind(row)]
+    sides: tuple[list[_Row], list[_Row]] = [], []
+    for row in rows:
+        sides[0 if row["is_far_behind"] else 1].append(row)
+    return sides
 
 
 def is_unspecific(reason: str | None) -> bool:

@@ -208,6 +208,17 @@ def test_the_candidate_is_asked_only_about_a_time_that_is_accepted(
     assert (found["candidate_asked"], by_candidate and by_candidate["reason"]) == (is_asked, reason)
 
 
+@pytest.mark.parametrize(
+    ("days", "said"), [(8, "would be rejected"), (3_651, "counted as far behind, rejected by nothing")]
+)
+def test_an_old_time_is_far_behind_only_beyond_ten_years(explained, days, said):
+    """A candidate may have a limit of its own for old records, and would reject records that are right."""
+    timestamp = str(NOW_MS - days * 86_400_000)
+    asked = ("--topic", "orders", "--before", "unlimited", "--after", "1h", "--timestamp", timestamp)
+    told = explained(*asked, policy="policy: { candidate: { message.timestamp.before.max.ms: 7d } }")
+    assert re.findall("^candidate .*: (.*)$", told, re.M) == [said]
+
+
 class NamesNumbers:
     def culprits(self, timestamps_ms, context):
         return [(0, 424242)]

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from tsproxy.model.kafka import LONG_MIN, NO_TIMESTAMP, ErrorCode, TimestampType
-from tsproxy.model.policy import INTERNAL_TOPICS, TOPIC_LIMITS, Mode
+from tsproxy.model.policy import FAR_BEHIND_MS, INTERNAL_TOPICS, TOPIC_LIMITS, Mode
 from tsproxy.model.verdict import Reason, Reject, TopicLimits
 from tsproxy.offline.words import instant, span
 from tsproxy.policy.explain import Explanation
@@ -68,7 +68,8 @@ def _lines(answer: Explanation, timestamp_ms: int, now_ms: int) -> Iterator[tupl
     for failure in answer.failures:
         yield "failed", failure
     if policy.candidate and answer.is_candidate_asked:
-        yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(answer.candidate)}"
+        is_far_behind = timestamp_ms < now_ms - FAR_BEHIND_MS
+        yield "candidate", f"{_limits(policy.candidate)}: {_by_candidate(answer.candidate, is_far_behind)}"
     if answer.unit_hint:
         yield "guess", answer.unit_hint
 
@@ -82,14 +83,14 @@ def _fate(answer: Explanation) -> str:
     return "forwarded in brokers' own reading, with bit 6 cleared" if answer.is_extended else "forwarded"
 
 
-def _by_candidate(rejection: Reject | None) -> str:
+def _by_candidate(rejection: Reject | None, is_far_behind: bool) -> str:
     """The verdict of the candidate limits, as text. It does not mention broker limits for old timestamps:
-    Kafka 4 has none by default."""
+    Kafka 4 has none by default. Reports call the same timestamps far behind."""
     if rejection is None:
         return "would be accepted"
     return (
         "counted as far behind, rejected by nothing"
-        if rejection.reason is Reason.TOO_OLD
+        if rejection.reason is Reason.TOO_OLD and is_far_behind
         else "would be rejected"
     )
 

@@ -20,6 +20,14 @@ def of_team(report, team):
     return Page(folder(report, team)["2026-11-20.html"]).words
 
 
+def archived(number, name="archive", **changes):
+    """Records in seconds, which the candidate limits counted."""
+    return (
+        watched(f"{name}-{number:02}", rule="candidate", unit_guess="seconds", drift_max_ms=-(10**12))
+        | changes
+    )
+
+
 def eighty_in_audit():
     return [each for n in range(80) for each in (watched(f"t{n:02}-app"), row(f"t{n:02}-app", 200))]
 
@@ -46,6 +54,59 @@ def test_in_audit_each_of_eighty_teams_has_its_rows_its_page_its_text_and_its_li
         assert subject == "tsproxy, 2026-11-20: 1,000 records would be rejected"
     [facts] = history.of_report(report, [], None)
     assert len(Page(index.render({"2026-11-20": facts})).links) == 80
+
+
+@pytest.mark.parametrize(
+    ("many", "few"),
+    [(archived, lambda: watched("checkout")), (lambda n: watched(f"app-{n:02}"), lambda: archived(0, "old"))],
+)
+@pytest.mark.parametrize("file", ["", '[[owners]]\nteam = "All"\nclient_ids = ["*"]'])
+def test_of_two_kinds_of_counted_records_neither_hides_the_other(many, few, file):
+    """Records far behind the clock are likely mistakes, and those of a rule in audit will be rejected."""
+    report = reported([*(many(n) for n in range(60)), few()], file)
+    pages = [Page(html.render(report)).words, *([of_team(report, "All")] if file else [])]
+    for page in pages:
+        assert "What rules in audit would reject: " in page
+        assert "Far behind the clock: " in page
+        assert few()["client_id"] in page
+        assert "And 10,000 more " in page
+
+
+def test_what_a_candidate_of_its_own_limit_would_reject_counts_as_that():
+    """9 of 10 records are eight days old. A candidate of 7 days would reject them, and none is a mistake."""
+    report = reported(
+        [row("fine", 1_000), archived(0, "replay", drift_max_ms=-8 * 86_400_000, records=9_000)]
+    )
+    totals = report["totals"]
+    assert (totals["would_reject_records"], totals["far_behind_records"]) == (9_000, 0)
+    assert gates.parse("would_reject_records>0").tripped_by(report) is not None
+    page = Page(html.render(report)).words
+    assert "What rules in audit would reject: 9,000 records of 1 producer" in page
+    assert "far behind the clock" not in page.lower()
+
+
+def test_the_texts_of_a_team_say_what_they_leave_out_of_each_outcome():
+    file = '[[owners]]\nteam = "All"\nclient_ids = ["*"]'
+    rows = [
+        each for n in range(60) for each in (archived(n), repaired(f"sensor-{n:02}"), watched(f"w-{n:02}"))
+    ]
+    told = latest(reported(rows, file), "All")["text"]
+    for ended in ("would be rejected", "far behind the clock", "repaired"):
+        assert f"And 10,000 more records {ended}, without a text here." in told
+
+
+def test_of_records_far_behind_a_text_counts_the_bad_ones_also_of_the_topics_that_it_does_not_list():
+    rows = [archived(0, "old", topic=f"t{n:02}", bad_records=1) for n in range(13)]
+    told = latest(reported(rows, '[[owners]]\nteam = "All"\nclient_ids = ["*"]'), "All")["text"]
+    assert told.count("* 1 record to t") == 10
+    assert "And 3 more like this, with 3 records." in told
+
+
+def test_a_producer_whose_mistake_is_known_may_be_one_that_is_not_listed():
+    file = '[[owners]]\nteam = "All"\nclient_ids = ["*"]\n[[known]]\nclient_ids = ["a-*"]\nuntil = 2026-12-24'
+    for clients, told in ((60, "at least 50 producers"), (50, "50 producers")):
+        page = Page(html.render(reported([rejected(f"a-{n:02}x", 100) for n in range(clients)], file))).words
+        assert f"Known, and worked at: {told}" in page
 
 
 def test_of_a_producer_whose_rows_are_cut_the_first_screen_says_a_lower_bound():

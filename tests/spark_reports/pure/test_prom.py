@@ -52,9 +52,15 @@ def test_rejected_records_are_counted_by_cause_and_team_so_that_an_alert_can_go_
         )
     assert found["tsproxy_report_team_rejected_records", (("team", "Payments"),)] == 228_708
     assert found["tsproxy_report_team_would_reject_records", (("team", ""),)] == 960
-    [row] = report["owners"]["teams"][:1]
-    report["owners"]["teams"] = [row | {"team": f"T{n}"} for n in range(1_000)]
-    assert sum(name.endswith("team_rejected_records") for name, _ in read(report)) == 100
+
+
+def test_of_many_teams_the_worst_hundred_and_no_owner_have_series():
+    report = reports.complete()
+    row, nobody = report["owners"]["teams"][0], report["owners"]["teams"][-1] | {"rejected_records": 7}
+    report["owners"]["teams"] = [*(row | {"team": f"T{n}"} for n in range(1_000)), nobody]
+    found = read(report)
+    assert sum(name.endswith("team_rejected_records") for name, _ in found) == 101
+    assert found["tsproxy_report_team_rejected_records", (("team", ""),)] == 7
 
 
 def test_exactly_one_state_of_the_log_is_1():

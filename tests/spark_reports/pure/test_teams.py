@@ -127,6 +127,19 @@ def test_latest_json_is_a_text_with_a_subject_a_channel_and_rows_for_programs():
     ]
 
 
+def test_of_an_incomplete_log_subject_text_and_feed_say_that_the_counts_are_lower_bounds():
+    report = reported(of_all(), TWO)
+    report["log"] |= {"state": "incomplete", "sentence": "One process stopped reporting."}
+    for team, counts in (("Good", "nothing rejected"), ("Ours", "50 repaired")):
+        found = folder(report, team)
+        made = json.loads(found[teams.LATEST])
+        assert made["subject"].endswith(f"{counts}, at least (the log is incomplete)")
+        assert made["text"].startswith("The counts are lower bounds. One process stopped reporting.\n")
+        assert found["feed.xml"].count("at least (the log is incomplete)") == 2
+        assert Page(found["index.html"]).words.count("at least (the log is incomplete)") >= 2
+        assert "incomplete), at least" not in found["index.html"]
+
+
 def test_each_team_of_the_file_has_a_folder_also_on_a_day_without_a_mistake():
     """Else its page would show the mistakes of days ago as those of the latest day."""
     report = reported(of_all(), TWO)
