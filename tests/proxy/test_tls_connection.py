@@ -26,12 +26,12 @@ def contexts(request, certificates):
 class Pair:
     """A client's end, and the listener's, which is given no more of what was sent than is said."""
 
-    def __init__(self, contexts):
+    def __init__(self, contexts, session=None):
         listener, client = contexts
         self.incoming, self.sent = ssl.MemoryBIO(), ssl.MemoryBIO()
         answers = ssl.MemoryBIO()
         self.connection = listener.wrap_bio(self.incoming, answers, server_side=True)
-        self.client = client.wrap_bio(answers, self.sent)
+        self.client = client.wrap_bio(answers, self.sent, session=session)
         for end in (self.client, self.connection) * 3:
             try:
                 end.do_handshake()

@@ -3,6 +3,7 @@
 import json
 import ssl
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,12 @@ from tests.in_process import run_command
 from tests.proxy.test_tls_connection import Pair
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
-from tsproxy.config.settings import TlsVersion, UpstreamTls
+from tsproxy.config.settings import ClientAuth, TlsVersion, UpstreamTls
 from tsproxy.doctor.configuration import examine
 from tsproxy.doctor.findings import Grade
 from tsproxy.proxy.reload.certificates import Certificates
 from tsproxy.tls import contexts, sessions
-from tsproxy.tls.contexts import upstream_context
+from tsproxy.tls.contexts import server_context, upstream_context
 from tsproxy.tls.sessions import READ_LAYOUTS, why_not
 
 SOURCE = Path(sessions.__file__).read_text()
@@ -156,6 +157,26 @@ async def test_a_client_that_has_closed_leaves_no_session_with_its_certificates_
     assert left_behind(own.current(), client(certificates, version)) == 0, "after a reload"
     watched.log_ends()
     assert world.metric(GAUGE) == 0
+
+
+@pytest.mark.parametrize("takes_tickets", [True, False], ids=["tickets", "no tickets"])
+@pytest.mark.parametrize("version", TlsVersion)
+@pytest.mark.parametrize("auth", ClientAuth)
+def test_a_client_that_shows_a_certificate_resumes_no_session(certificates, auth, version, takes_tickets):
+    """OpenSSL checks no date of a resumed one: a certificate that had expired got in without end."""
+    listener = server_context(replace(config(certificates).listeners[0].tls, client_auth=auth))
+    its = client(certificates, version)
+    if takes_tickets:
+        its.options &= ~ssl.OP_NO_TICKET
+    first = Pair((listener, its)).client
+    with pytest.raises(ssl.SSLWantReadError):
+        first.read()  # the tickets of TLS 1.3 come behind the handshake
+    sessions.keep_no_sessions(listener)  # at the start, the first clients come before it
+
+    again = Pair((listener, its), first.session)
+    has_ticket = takes_tickets or version is TlsVersion.V1_3  # where nobody can do without
+    assert again.connection.session_reused is (auth is ClientAuth.NONE and has_ticket)
+    assert bool(again.connection.getpeercert(binary_form=True)) is (auth is not ClientAuth.NONE)
 
 
 @pytest.mark.parametrize(("min_version", "is_told"), [("1.2", True), ("1.3", False)])

@@ -120,6 +120,9 @@ def server_context(tls: ServerTls) -> ssl.SSLContext:
     if tls.client_crl is not None:
         _load_revocations(context, tls.client_crl, f"{tls.place}.client_crl")
     context.verify_mode = _VERIFY[tls.client_auth]
+    if tls.client_auth is not ClientAuth.NONE:
+        # OpenSSL checks the dates, the authorities and the revocation list in a whole handshake only.
+        context.num_tickets, context.options = 0, context.options | ssl.OP_NO_TICKET
     context.sni_callback = _remember_host
     return context
 

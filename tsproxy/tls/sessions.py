@@ -3,7 +3,8 @@
 A client that takes no session tickets leaves its session in the server's memory when it closes: 1 KiB, and
 with a client certificate the whole chain that the client sent, up to 100 KiB of certificates. OpenSSL keeps
 20,480 sessions for each context, and the `ssl` module cannot change that. Tickets are not affected, and all
-sessions of TLS 1.3 are tickets. A client without tickets makes a whole handshake for each connection.
+sessions of TLS 1.3 are tickets. A client without tickets makes a whole handshake for each connection, also
+if its session was stored before.
 
 Two other ways are not enough: a context that is replaced when its store has filled stays in memory as long
 as one of its connections is open, and a context for each connection knows no tickets.
@@ -21,8 +22,9 @@ import sys
 from typing import Final
 
 _SET_SESS_CACHE_MODE: Final = 44
-_OFF: Final = 0
-"""SSL_CTRL_SET_SESS_CACHE_MODE and SSL_SESS_CACHE_OFF (`openssl/ssl.h`)."""
+_OFF: Final = 0x100
+"""SSL_CTRL_SET_SESS_CACHE_MODE and SSL_SESS_CACHE_NO_INTERNAL_LOOKUP (`openssl/ssl.h`). SSL_SESS_CACHE_OFF
+stores nothing new either, but still looks up what is stored."""
 
 READ_LAYOUTS: Final = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 """The versions of CPython whose `PySSLContext` begins with OpenSSL's context, by Modules/_ssl.c or by the
