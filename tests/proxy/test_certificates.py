@@ -6,7 +6,7 @@ import pickle
 import shutil
 import ssl
 import threading
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from types import MappingProxyType
 
@@ -29,9 +29,16 @@ from tests.proxy.proxy_listeners import HOST, ask, config_of, echoing_broker, fr
 from tests.proxy.world import World, until
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
-from tsproxy.config.settings import UpstreamTls
+from tsproxy.config.settings import ListenerTls, UpstreamTls
+from tsproxy.config.values import SecretFile
 from tsproxy.proxy.reload import certificates as reload_certificates
-from tsproxy.proxy.reload.certificates import UNUSABLE_GRACE_S, Certificates, Unusable, use_changed_files
+from tsproxy.proxy.reload.certificates import (
+    UNUSABLE_GRACE_S,
+    Certificates,
+    Sources,
+    Unusable,
+    use_changed_files,
+)
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.client_options import client_context
 from tsproxy.tls.contexts import server_context
@@ -268,6 +275,22 @@ async def test_an_error_of_ours_in_one_section_does_not_end_the_watch_of_another
     assert {line["error"] for line in logs if line["event"] == "certificates_watch_crashed"} == {
         "RuntimeError"
     }
+
+
+@pytest.mark.parametrize("section", [ListenerTls, UpstreamTls])
+def test_each_file_that_a_section_names_is_watched(section, tmp_path):
+    """The passphrase of a new key, a little later than the key, left the old certificate in use."""
+    files = {}
+    for setting in fields(section):
+        if "Path" in str(setting.type) or "Secret" in str(setting.type):
+            files[setting.name] = tmp_path / setting.name
+    settings = {name: SecretFile(str(file)) if "pass" in name else file for name, file in files.items()}
+    sources = Sources("tls", section(**settings))
+    seen = [sources.states()]
+    for file in files.values():
+        file.touch()
+        seen.append(sources.states())
+    assert len({*seen}) == 1 + len(files)
 
 
 async def test_files_that_are_being_replaced_are_waited_for(certificates, files):

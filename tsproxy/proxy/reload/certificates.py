@@ -25,7 +25,7 @@ from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import FileState, state_of
-from tsproxy.config.values import Secret, SecretError
+from tsproxy.config.values import Secret, SecretError, SecretFile
 from tsproxy.log_events.catalogue import (
     CERTIFICATE_ENDS_SOON,
     CERTIFICATE_EXPIRED,
@@ -82,7 +82,10 @@ class Sources:
         return files_of(self.tls, self.section)
 
     def states(self) -> States:
-        return tuple(map(state_of, self.files.values()))
+        files, password = [*self.files.values()], self.tls.key_password
+        if isinstance(password, SecretFile):
+            files.append(Path(password.path))
+        return tuple(map(state_of, files))
 
     def make(self) -> ssl.SSLContext:
         return upstream_context(self.tls) if isinstance(self.tls, UpstreamTls) else server_context(self.tls)
