@@ -14,12 +14,10 @@ from tests.in_process import run_command
 from tests.kit.client import connect, connections
 from tests.proxy.loops import LOOPS
 from tests.proxy.running import (
-    EITHER,
     HOST,
     TWO,
     command,
     events,
-    is_answered,
     is_cut_off,
     page,
     rejects,
@@ -70,23 +68,6 @@ async def test_connections_that_have_ended_leave_no_descriptors(kafka_440):
 
         own = 5  # the proxy's own connections to the broker come and go; fifty clients would leave more
         await until(lambda: descriptors() <= after_the_first + own)
-
-
-@EITHER
-async def test_sigterm_passes_on_answers_that_are_owed_and_lets_nobody_in(kafka_440, topic, arguments):
-    await kafka_440.create_topic(topic)
-    async with RunningProxy(kafka_440.bootstrap_servers, arguments=arguments) as proxy:
-        client = await waiting_consumer(proxy, topic, 3_000)
-        os.kill(proxy.pid, signal.SIGTERM)
-        await until(lambda: events(proxy).count("drain_started") == (2 if arguments else 1))
-        await until(lambda: rejects(proxy.bootstrap_servers))
-
-        assert await is_answered(client)
-        assert await is_cut_off(client)
-        assert await proxy.wait() == 0  # the end of the block would send another SIGTERM
-
-    assert proxy.log[-1]["event"] == "proxy_stopped"
-    assert proxy.log[-1]["connections_aborted"] == 0
 
 
 async def test_the_drain_timeout_ends_what_brokers_still_hold(kafka_440, topic):
