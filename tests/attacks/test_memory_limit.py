@@ -16,15 +16,27 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 import zstandard
+from aiokafka import AIOKafkaProducer
 
-from tests.attacks.attacker import PATIENCE_S, answer_to, attackers, port_of, proxy_that_knows
+from tests.attacks.attacker import (
+    PATIENCE_S,
+    answer_to,
+    attackers,
+    metric,
+    port_of,
+    proxy_that_knows,
+    resident_mib,
+    until,
+)
 from tests.attacks.attacker import produce as one_batch
+from tests.attacks.test_limits import stalled
 from tests.attacks.test_work import DESCRIBE_CONFIGS, SHELLS, headed
 from tests.full_only import IS_FULL, variations
 from tests.session.messages import SASL_AUTHENTICATE, produce, request
 from tests.wire.batches import ZSTD, batch, record, unsigned, varint
 from tsproxy.clock import Clock
 from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.testing.proxy import RunningProxy
 
 pytestmark = [
     pytest.mark.broker,
@@ -239,3 +251,31 @@ async def test_the_process_ends_in_its_time_while_judges_are_busy(kafka, topic):
     async with proxy_that_knows(kafka, topic, settings) as proxy, attackers(port_of(proxy), attack, 4):
         await good_client_is_served(proxy, topic)
         assert await proxy.stop() == 0
+
+
+ANNOUNCED, SENT, STALLED = 90_000_000, 200_000, 12
+"""The bytes of a frame that are announced and that come, and the connections that send so: straight to the
+broker, they take its heap and make it deaf for good."""
+
+
+async def test_a_broker_does_not_notice_frames_that_are_announced_and_do_not_come(kafka, topic):
+    await kafka.create_topic(topic)
+    async with RunningProxy(kafka.bootstrap_servers) as proxy:
+        before_mib = resident_mib(proxy)
+
+        async def have_come():
+            return await metric(proxy, 'tsproxy_bytes_total{direction="from_client"}') >= STALLED * SENT
+
+        async with (
+            stalled(port_of(proxy), ANNOUNCED, SENT, STALLED),
+            AIOKafkaProducer(bootstrap_servers=proxy.bootstrap_servers, acks="all") as producer,
+        ):
+            await until(have_come, "the beginnings have come")
+            for n in range(100):
+                await producer.send_and_wait(topic, str(n).encode())
+            grown_mib = resident_mib(proxy) - before_mib
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as straight:
+            await straight.send_and_wait(topic, b"after them all")
+    assert await kafka.end_offsets(topic) == {0: 101}
+    assert "OutOfMemoryError" not in kafka.log_text(1)
+    assert grown_mib < 4 * STALLED * SENT / MIB + 16

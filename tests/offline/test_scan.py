@@ -186,24 +186,6 @@ async def test_ten_thousand_partitions_take_seconds(capsys):
     assert found["took_ms"] < 10_000
 
 
-async def test_every_leader_of_a_cluster_is_asked_and_one_that_is_gone_costs_its_own_partitions_alone(
-    topic, capsys
-):
-    now_ms = time.time_ns() // 1_000_000
-    async with KafkaCluster(nodes=3) as kafka:
-        await fill(kafka, topic, [[now_ms + DAY_MS]] * 6)
-        whole = (await scan(capsys, kafka, topic, "--json")).json
-        await kafka.kill_node(3)
-        gated = await tsproxy(
-            capsys, "scan", "--upstream", kafka.bootstrap_servers, "--json", "--fail-on", "expired"
-        )
-
-    assert {one["partition"] for one in whole["findings"]} == set(range(6))
-    found, unread = gated.json["findings"], gated.json["unread"]
-    assert (len(found), len(unread), gated.status) == (4, 2, 1)
-    assert all(one["why"] for one in unread)
-
-
 async def test_no_broker_is_a_sentence_and_status_1(capsys):
     result = await tsproxy(capsys, "scan", "--upstream", "127.0.0.1:1")
 

@@ -54,10 +54,7 @@ async def test_a_broker_comes_back_with_its_port_and_its_records(version):
         assert not kafka.node(7).is_up(), "its log still says that it started, the time before"
         await kafka.kill_node(7)
         await kafka.start_node(7)
-        await send(kafka, "orders", [b"two"])
-        await kafka.kill_node(7)
-        await kafka.start_node(7)
-        assert await values_of(kafka, "orders") == [b"one", b"two"]
+        assert await values_of(kafka, "orders") == [b"one"]
         assert kafka.node(7).port == port
         assert kafka.node(7).pid != pid
 
@@ -76,11 +73,8 @@ async def test_a_port_that_somebody_took_first_is_replaced(monkeypatch):
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize(
-    "properties",
-    [{"log.retention.ms": "nonsense"}, {"authorizer.class.name": "no.such.nonsense"}],
-    ids=["when it is formatted", "when it starts"],
-)
-async def test_a_broker_that_does_not_come_up_shows_the_end_of_its_log(properties):
+@pytest.mark.parametrize("name", ["log.retention.ms", "authorizer.class.name"])
+async def test_a_broker_that_does_not_come_up_shows_the_end_of_its_log(name):
+    """Whether it is formatted or started."""
     with pytest.raises(KafkaStartError, match="nonsense"):
-        await KafkaCluster(properties=properties).__aenter__()
+        await KafkaCluster(properties={name: "no.such.nonsense"}).__aenter__()
