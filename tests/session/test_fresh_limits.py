@@ -49,6 +49,7 @@ from tsproxy.model.policy import (
     TimeLimit,
 )
 from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.view import SessionLimits
 from tsproxy.session.effects import Count, Emit, SendToBroker, SendToClient, SessionCounter
 from tsproxy.session.fresh_limits import ASKED, FRESH_MS, FreshLimits
 from tsproxy.session.topic_names import NAME_WAIT_MS
@@ -165,6 +166,10 @@ OF_THE_FILE = {
     "a preset alone": (view_by("r", preset=Preset.KIP_937_DRAFT).policy, batch([NOW_MS + 2 * HOUR_MS])),
     "a special timestamp": (view_by("r", zero=Choice.REJECT).policy, batch([0, NOW_MS])),
     "a repair": (view_by("r", preset=Preset.KAFKA_4, on_violation=OnViolation.STAMP).policy, TOO_OLD),
+    "a rule's repair": (
+        view_by("r", before=TimeLimit(DAY_MS), on_violation=OnViolation.STAMP).policy,
+        TOO_OLD,
+    ),
 }
 BROKERS_TIME = TopicLimits(timestamp_type=TimestampType.LOG_APPEND_TIME)
 TOLD = {"the same": LIMITS, "wider ones": WIDER, "the broker's time": BROKERS_TIME, "nothing": None}
@@ -173,9 +178,9 @@ TOLD = {"the same": LIMITS, "wider ones": WIDER, "the broker's time": BROKERS_TI
 @pytest.mark.parametrize(("policy", "data"), OF_THE_FILE.values(), ids=OF_THE_FILE)
 @pytest.mark.parametrize("told", TOLD.values(), ids=TOLD)
 def test_what_the_file_or_a_preset_rejects_is_rejected_unless_fresh_limits_allow_it(policy, data, told):
-    """It waits once, and holds if nobody answers."""
-    frame = produce({"t": {0: data}})
-    known, view = ({"topics_on_kafka_4": {"t": limits}} for limits in (LIMITS, told))
+    """It waits once, and holds if nobody answers. However often it is read, its records count once."""
+    frame, once = produce({"t": {0: data}}), SessionLimits(records_per_request=2)
+    known, view = ({"topics_on_kafka_4": {"t": limits}, "limits": once} for limits in (LIMITS, told))
     conversation = Conversation(replace(knowing(policy=policy), **known), uses_fast_path=True)
     conversation >> client(frame) << topic_wanted("t") << WAITED_FOR << paused
     if told is None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +29,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, produce, produced, rejected
 from tests.verdicts.rows import legacy
-from tests.wire.batches import CODECS, GZIP, batch, record
+from tests.wire.batches import CODECS, GZIP, ZSTD, batch, record
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import LONG_MAX, LONG_MIN, ErrorCode, TimestampType
 from tsproxy.model.outcome import Culprit
@@ -49,7 +50,7 @@ from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.extended import facts_of
 from tsproxy.policy.repair import repaired_times
 from tsproxy.session.effects import CloseReason, SendToBroker
-from tsproxy.wire import record_batch, record_set
+from tsproxy.wire import record_batch, record_set, rewriting
 
 US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
 SECONDS = NOW_MS // 1_000
@@ -293,6 +294,41 @@ def test_a_repaired_batch_takes_no_place_in_the_answer():
 
     assert isinstance(found[0].verdict, Accept)
     assert len(found[1].verdict.violations) == 2
+
+
+WITHIN_BOUNDS = {
+    "no rule": ([NOW_MS] * 2, {}),
+    "a header": ([NOW_MS] * 2, {"keep_both_times": True}),
+    "a stamp": ([NOW_MS, -1], {"no_timestamp": Choice.STAMP}),
+    "a repair": ([NOW_MS, US], {"on_violation": REPAIR}),
+}
+
+
+@pytest.mark.parametrize("codec", CODECS.values(), ids=CODECS)
+@pytest.mark.parametrize(("times", "settings"), WITHIN_BOUNDS.values(), ids=WITHIN_BOUNDS)
+def test_only_what_came_counts_to_what_a_request_and_a_batch_may_hold(times, settings, codec):
+    """The proxy reads a batch that it has rewritten once more, and added headers make it larger."""
+    data = batch(times, codec, value=b"v" * 100)
+    (came,) = record_set.scan(memoryview(data), 2).batches
+    plain = len(rewriting.plain_records(came, SessionLimits()))
+    read = len(data) - record_set.HEADER_SIZE + plain
+
+    def passed(**bounds):
+        seen = replace(view(**settings), limits=SessionLimits(decompressed_batch=plain, **bounds))
+        return [isinstance(found.verdict, Accept) for found in judged_by(seen, *[data] * 3)]
+
+    assert passed(records_per_request=6) == passed(decompressed_request=3 * read) == [True] * 3
+    assert passed(records_per_request=5) == [True, True, False]
+    assert passed(decompressed_request=2 * read) == [True, True, not codec]
+
+
+def test_the_window_of_what_the_proxy_compresses_is_not_limited():
+    window = zstandard.ZstdCompressionParameters(window_log=10)
+    body = zstandard.ZstdCompressor(compression_params=window).compress(record(value=bytes(3 << 20)))
+    data = batch([NOW_MS], ZSTD, body=body, records_count=1)
+    seen = replace(view(keep_both_times=True), limits=SessionLimits(zstd_window=1 << 10))
+    (found,) = judged_by(seen, data)
+    assert (found.verdict, found.rewritten is None) == (Accept(), False)
 
 
 def test_a_mended_request_goes_on_in_place_of_the_one_that_came_and_is_booked_as_repaired():

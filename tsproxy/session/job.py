@@ -5,7 +5,9 @@ partitions. After each step and each piece of decompression, the thread checks w
 needed, and between two steps it may work on another request.
 """
 
-from collections.abc import Callable, Generator
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Generic, TypeVar
 
@@ -32,6 +34,7 @@ thread costs as much as a dozen."""
 AN_OBJECT: Final = MAX_BYTES // MAX_OBJECTS
 """The price of such a record, in decompressed bytes."""
 
+UNLIMITED: Final = sys.maxsize
 
 Verdict = TypeVar("Verdict")
 
@@ -130,6 +133,17 @@ class Work:
             return
         self._bytes_left -= size
         self.look(size // BYTES_A_RECORD)
+
+    @contextmanager
+    def taking_nothing(self) -> Iterator[None]:
+        """Take nothing from the request's records and bytes for what is read meanwhile, whatever is left of
+        them. Its time counts."""
+        left = self._bytes_left, self._records_left
+        self._bytes_left = self._records_left = UNLIMITED
+        try:
+            yield
+        finally:
+            self._bytes_left, self._records_left = left
 
     def read_again(self, records: int) -> None:
         """Count a batch of so many records that is read once more. Raises BudgetExceededError if the event

@@ -22,6 +22,8 @@ _SNAPPY_BLOCK: Final = 32 * 1024
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
 _GZIP: Final = 16  # added to the window bits, it selects gzip's header and trailer
 _ZSTD_LEVEL: Final = 3
+ZSTD_WINDOW: Final = 1 << 21
+"""The largest window that this level needs."""
 
 
 def compress(codec: Codec, data: bytes, charge: Charge = for_nothing) -> bytes:

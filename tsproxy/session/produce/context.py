@@ -16,9 +16,10 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.policy import extended
 from tsproxy.policy.checks.request import ONE_BATCH_FROM
 from tsproxy.policy.context import NO_OTHERS, BatchContext, RequestContext, is_recompressed
-from tsproxy.session.job import A_BARE_MESSAGE, AN_ODD_BATCH, BYTES_A_RECORD, Work
+from tsproxy.session.job import A_BARE_MESSAGE, AN_ODD_BATCH, BYTES_A_RECORD, UNLIMITED, Work
 from tsproxy.session.produce.bare_messages import BareMessages, odd_only, rejected_by_none
 from tsproxy.wire import message_set, record_batch, record_set
+from tsproxy.wire.compression import ZSTD_WINDOW
 from tsproxy.wire.readers import Bounds
 
 _SCANNED: Final = 2
@@ -40,6 +41,14 @@ class PartitionReader:
     def read(self, records: memoryview | None) -> BatchContext:
         scanned = record_set.scan(records, _SCANNED, to_the_end=self._may_be_many)
         return self._context_of(records, scanned)
+
+    def read_own(self, records: memoryview) -> BatchContext:
+        """The same for a batch that the proxy has written from one that it has read. The limits are about
+        what clients send, and added headers or another compressor make more of it."""
+        window = max(self.limits.zstd_window, ZSTD_WINDOW)
+        limits = replace(self.limits, decompressed_batch=UNLIMITED, zstd_window=window)
+        with self.work.taking_nothing():
+            return replace(self, limits=limits).read(records)
 
     def unread(self, records: memoryview | None) -> BatchContext:
         """The same once the request is too dear: no batch is read."""

@@ -182,7 +182,7 @@ def _decide(partition: _Partition, listed: int) -> _Decided:
         return _as_it_came(partition, decision)
 
     def read_again(records: memoryview) -> BatchContext:
-        return reader.read(records).listing(listed)
+        return reader.read_own(records).listing(listed)
 
     result = rewritten(context, decision.verdict, reader.limits, read_again, reader.work.charge_again)
     if isinstance(result, Reject):
