@@ -36,6 +36,7 @@ from tests.session.conversation import (
 from tests.session.messages import accepted, answer, out_of_range, produce, produced, rejected, request
 from tests.verdicts.rows import legacy
 from tests.wire.batches import batch
+from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.policy import (
     NO_POLICY,
@@ -48,7 +49,7 @@ from tsproxy.model.policy import (
     RuleSettings,
     TimeLimit,
 )
-from tsproxy.model.verdict import TopicLimits
+from tsproxy.model.verdict import Reason, TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.session.effects import Count, Emit, SendToBroker, SendToClient, SessionCounter
 from tsproxy.session.fresh_limits import ASKED, FRESH_MS, FreshLimits
@@ -112,6 +113,24 @@ def test_where_nobody_answers_the_broker_judges():
         >> returned(SAID)
         << booked("broker_rejected", limits=None, limits_unknown=True)
     )
+
+
+class WithinTheTopicsLimits:
+    """A rule of an operator's own that knows its topic's limits."""
+
+    reason = Reason.CUSTOM_RULE
+
+    def culprits(self, times_ms, context):
+        if context.limits is not None:
+            yield 0, f"the topic takes {context.limits.before_max_ms} ms"
+
+
+def test_old_limits_reject_nothing_through_a_custom_rule_either():
+    """It is asked again, without them."""
+    policy = view_by("r", custom_rules=(CustomRule("own", WithinTheTopicsLimits()),)).policy
+    frame = produce({"t": {0: GOOD}})
+    conversation = Conversation(knowing(policy=policy)) >> client(frame) << topic_wanted("t") << WAITED_FOR
+    assert conversation << paused >> later(NAME_WAIT_MS) << to_broker(frame) << topic_wanted("t") << resumed
 
 
 def test_old_limits_reject_no_later_message_of_a_set_either():

@@ -55,11 +55,13 @@ class PartitionReader:
         return replace(self.read(records), others=NO_OTHERS)
 
     def by(self, policy: TopicPolicy, context: BatchContext) -> BatchContext:
-        """The same batches for another policy. Nothing is read again."""
-        others = context.others
+        """The same batches for another policy. Nothing is read again. Custom rules see the limits, and are
+        asked again if these differ."""
+        others, limits = context.others, context.limits
         if isinstance(others, _Others):
             others = replace(others, reader=replace(self, policy=policy))
-        return replace(context, policy=policy, others=others)
+        context = replace(context, policy=policy, others=others)
+        return context if policy.limits == limits else replace(context, _answers=[])
 
     def may_rewrite(self, scanned: RecordSet) -> bool:
         """True if the rule rewrites batches and the set is one batch. A broker must reject a set of more. A
