@@ -36,9 +36,10 @@ from tsproxy.clock import Clock
 from tsproxy.model.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from tsproxy.wire import k00_produce
 
-NAMES = 10_000
-"""The names of each kind that one session sends."""
-GREETINGS = NAMES if IS_FULL else 300
+NAMES = 10_000 if IS_FULL else 2_000
+"""The names of each kind that one session sends. The rarest kind has 40 names, which are long: four times the
+memory that `too_much` allows."""
+GREETINGS = 10_000 if IS_FULL else 300
 """The connections with names that come before Kafka's protocol, one of each kind in a connection. Each costs
 10 ms with the client, most of it a TLS handshake. A place that keeps 300 addresses of 70 bytes has twice
 GREETED_ELSEWHERE."""
