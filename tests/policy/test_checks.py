@@ -184,3 +184,8 @@ def test_a_usual_batch_within_the_bounds_of_a_check_does_not_fail_it(policy, dat
         for row in ROWS:
             if row.bounds(policy) == bounds:
                 assert row.reject(context) is None, row.reject.__name__
+
+
+def test_a_check_that_is_left_to_the_broker_never_keeps_a_batch_back():
+    broken = of_times(NOW_MS - 48 * HOUR_MS, attributes=1 << 6)
+    assert left_to_the_broker(broken) is False

@@ -13,7 +13,7 @@ from tests.session.messages import API_VERSIONS, HEARTBEAT, answer, produce, pro
 from tests.wire.batches import batch
 from tsproxy.session.effects import CloseSession, Judge, ReadAnswer, SendToBroker
 from tsproxy.session.produce import cost
-from tsproxy.session.states import SessionState
+from tsproxy.session.states import Cause, SessionState, TransitionError, after
 from tsproxy.session.throttle import FREE_MS, Throttle
 
 GOOD, BAD = batch([NOW_MS]), batch([NOW_MS + 2 * HOUR_MS])
@@ -123,3 +123,8 @@ def test_no_order_of_events_meets_a_state_without_a_row_for_it(seed):
 def test_these_walks_visit_every_state():
     """Otherwise the property above would say little."""
     assert set().union(*map(walk, range(300))) == set(SessionState)
+
+
+def test_a_cause_without_a_row_is_named_with_its_state():
+    with pytest.raises(TransitionError, match="NAMED in CLOSED"):
+        after(SessionState.CLOSED, Cause.NAMED)
