@@ -32,6 +32,12 @@ _owners: list["subprocess.Popen[bytes]"] = []
 """Kept, since Python warns of a process that is forgotten while it runs."""
 
 
+def plain_broker(version: str) -> KafkaCluster:
+    """A broker that no test kills. It has no short session, which would end while its process waits for
+    a core: without a leader a partition answers 6 where its limits would answer 32."""
+    return KafkaCluster(version, properties={"broker.session.timeout.ms": "600000"})
+
+
 class Attached(KafkaCluster):
     """A cluster of one broker that another process owns: a test can use it, but not stop it."""
 
@@ -101,7 +107,7 @@ def _wait_until_the_run_ends(folder: Path) -> None:
 
 
 async def _own(version: str, found: Path) -> None:
-    async with KafkaCluster(version) as kafka:
+    async with plain_broker(version) as kafka:
         node = kafka.node(1)
         ports = (node.port, node.internal_port, node.controller_port)
         unfinished = found.with_suffix(".part")
