@@ -16,9 +16,10 @@ from tests.kit.client import connections, produced
 from tests.proxy.running import EITHER, TWO, events, file_for, page, pids, put
 from tests.proxy.world import until
 from tsproxy.clock import Clock
+from tsproxy.config.problems import Problem
 from tsproxy.config.source import Source
 from tsproxy.proxy.reload import reloader
-from tsproxy.proxy.reload.reloader import Reloader, sha256_of
+from tsproxy.proxy.reload.reloader import Reloader, UnansweredError, sha256_of
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.wait import cancelled
 from tsproxy.testing.proxy import RunningProxy
@@ -179,6 +180,27 @@ async def test_an_error_of_our_own_changes_nothing_is_logged_and_does_not_end_th
     await cancelled(running)
 
 
+async def test_what_a_worker_was_too_slow_for_is_tried_again_without_a_change_of_the_file(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(reloader, "POLL_INTERVAL_S", 0.01)
+    file = put(tmp_path / "tsproxy.yaml", SMALLEST)
+    watching, changed = watched(file)
+    right, tries = watching._adopt, []
+
+    async def adopt(change):
+        tries.append(change)
+        if len(tries) < 3:
+            raise UnansweredError(Problem("", "", "worker 2 has not answered for 10 s"))
+        await right(change)
+
+    monkeypatch.setattr(watching, "_adopt", adopt)
+    running = asyncio.create_task(watching.run())
+    put(file, SMALLEST + "policy: { mode: off }\n")
+    await until(lambda: changed == ["policy.mode"])
+    await cancelled(running)
+
+
 LISTENER = "listeners: [{ bind: '10.0.0.1:9192' }]\n"
 UPSTREAM = "upstream: { bootstrap_servers: [kafka-1:9092] }\n"
 WITH_TLS = UPSTREAM.replace(" }", ", tls: { certificate: a.pem, key: a.key, ca: a.pem }, bearer_claim: sub }")
@@ -235,7 +257,7 @@ async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(
 async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafka_391, topic, tmp_path):
     await kafka_391.create_topic(topic)
     file = file_for(kafka_391, tmp_path, more=ENFORCE)
-    async with RunningProxy(config=file, arguments=TWO) as proxy:
+    async with RunningProxy(config=file, arguments=TWO) as proxy, of_both(proxy) as before:
         hanging = pids(proxy)[1]
         os.kill(hanging, signal.SIGSTOP)
         try:
@@ -244,13 +266,15 @@ async def test_a_worker_that_does_not_answer_keeps_the_others_from_changing(kafk
             await until(lambda: "config_not_reloaded" in events(proxy))
             told = next(line for line in proxy.log if line["event"] == "config_not_reloaded")
             assert told["problems"] == ["worker 1 has not answered for 10 s"]
+            asked = [asyncio.create_task(codes([client], topic)) for client in before]
+            others, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
+            assert all(other.result() == {32} for other in others)
+            await cancelled(*asked)
         finally:
             with suppress(ProcessLookupError):
                 os.kill(hanging, signal.SIGCONT)
 
-        # Continued too late, the worker was killed. Another one with the same configuration takes its place.
+        # Continued too late, the worker was killed. Another one takes its place.
+        await until(lambda: "config_reloaded" in events(proxy))
         async with of_both(proxy) as clients:
-            assert await codes(clients, topic) == {32}
-            hang_up(proxy)
-            await until(lambda: "config_reloaded" in events(proxy))
             assert await codes(clients, topic) == {0}

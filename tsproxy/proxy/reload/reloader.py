@@ -49,6 +49,10 @@ Adopt = Callable[[Reloaded], Awaitable[None]]
 """Applies a new configuration to the whole proxy, or raises ConfigError and changes nothing."""
 
 
+class UnansweredError(ConfigError):
+    """A worker was too slow. Nothing says that the configuration is wrong."""
+
+
 class Result(StrEnum):
     """How a reload ended. It is the label of `tsproxy_config_reload_total`."""
 
@@ -110,6 +114,9 @@ class Reloader(Collector):
             change = reloaded(self._running, new)
             sha256 = await asyncio.to_thread(sha256_of, change.config)  # it may fail, so before `_adopt`
             await self._adopt(change)
+        except UnansweredError as error:
+            self._source.tried = None
+            return _rejected(str(error).splitlines(), "in a moment")
         except ConfigError as error:
             return _rejected(str(error).splitlines())
         except (*ENDS_PROCESS, asyncio.CancelledError):
@@ -163,7 +170,7 @@ def _crashed(error: BaseException) -> None:
     CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
 
 
-def _rejected(problems: list[str]) -> Result:
-    advice = "the old configuration stays in force; tried again when the file changes or at SIGHUP"
+def _rejected(problems: list[str], again: str = "when the file changes or at SIGHUP") -> Result:
+    advice = f"the old configuration stays in force; tried again {again}"
     CONFIG_NOT_RELOADED(problems=problems, advice=advice)
     return Result.REJECTED

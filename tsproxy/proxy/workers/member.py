@@ -164,13 +164,13 @@ class Member:
         if process.returncode is None:
             process.kill()
 
-    async def prepare(self, config: Config) -> list[str]:
+    async def prepare(self, config: Config) -> list[str] | None:
         """Let the worker prepare another configuration. Returns the problems; none if the worker does not
-        run, since its next process starts with the committed configuration."""
+        run, since its next process starts with the committed configuration. None if it was too slow."""
         try:
             answer = await self._answer_to({"order": "prepare", "config": as_text(config)}, PREPARE_S)
         except TimeoutError:
-            return [f"worker {self.number} has not answered for {PREPARE_S:g} s"]
+            return None
         problems: list[str] = answer.get("problems", [])
         return problems
 

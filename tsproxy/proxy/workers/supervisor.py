@@ -31,12 +31,12 @@ from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import complaints_logged, frames_of
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
-from tsproxy.proxy.reload.reloader import Reloader
+from tsproxy.proxy.reload.reloader import Reloader, UnansweredError
 from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
 from tsproxy.proxy.startup import Kept, StartError, salt_in
 from tsproxy.proxy.wait import cancelled
 from tsproxy.proxy.workers.addresses import reserved
-from tsproxy.proxy.workers.member import Member
+from tsproxy.proxy.workers.member import PREPARE_S, Member
 from tsproxy.tls.contexts import check_files
 
 Show = Callable[[Mapping[str, Any]], None]
@@ -168,12 +168,18 @@ class Supervisor:
         use_certificates = await asyncio.to_thread(self._certificates.prepare, config)
         async with self._changing:
             answers = await asyncio.gather(*(member.prepare(for_workers) for member in self._members))
+            late = [
+                f"worker {member.number} has not answered for {PREPARE_S:g} s"
+                for member, answer in zip(self._members, answers, strict=True)
+                if answer is None
+            ]
             # Most often all workers have the same problems, and each text is a whole line.
-            problems = dict.fromkeys(problem for answer in answers for problem in answer)
+            problems = dict.fromkeys([*late, *(problem for answer in answers for problem in answer or ())])
             if problems:
                 for member in self._members:
                     member.abandon()
-                raise ConfigError(*(Problem("", "", problem) for problem in problems))
+                error = UnansweredError if late else ConfigError
+                raise error(*(Problem("", "", problem) for problem in problems))
             for member in self._members:
                 member.commit(for_workers)
             self._config = config
