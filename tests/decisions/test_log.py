@@ -240,6 +240,8 @@ def test_a_topics_limits_are_told_once_a_day_and_when_they_change(log):
     assert told(NOON_MS + 3, None) == []
     log.tick(NOON_MS + 12 * HOUR_MS)
     assert told(NOON_MS + 12 * HOUR_MS, day) == [24 * HOUR_MS]
+    log.tick(NOON_MS)
+    assert told(NOON_MS, day) == [24 * HOUR_MS], "the clock was a day ahead"
 
 
 def test_stop_leaves_nothing_uncounted_and_says_goodbye(log):

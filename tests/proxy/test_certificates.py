@@ -420,6 +420,17 @@ def test_the_end_of_a_certificate_is_logged_at_once_although_its_nearness_was_an
     assert [line["event"] for line in logs] == ["certificate_ends_soon", "certificate_expired"]
 
 
+def test_a_clock_that_was_ahead_does_not_silence_the_end_of_a_certificate(certificates, files):
+    clock = MovedClock()
+    files.put(certificates.issue("ending", starts=-2 * DAY, lasts=2 * DAY + timedelta(hours=1)))
+    with structlog.testing.capture_logs() as logs:
+        watched = certificates_of(files.listener(), clock=clock)
+        for clock.by_ms in (10**10, 0, 0, 3_700_000, 3_700_000):
+            watched.log_ends()
+    over, soon = "certificate_expired", "certificate_ends_soon"
+    assert [line["event"] for line in logs if line["subject"] == "CN=ending"] == [over, soon, over]
+
+
 def test_a_file_that_a_reload_takes_away_is_no_longer_counted(files):
     """The series stayed at its last value, and so did an alert on it."""
     world = World()

@@ -44,6 +44,7 @@ LIVES = {
         *((-4 * DAY_MS, events) for events in (SOON, [])),
     ],
     "its end is told once": [(-HOUR_MS, SOON), (0, OVER), (0, []), (2 * DAY_MS, [])],
+    "a clock that was ahead silences nothing": [(300 * DAY_MS, OVER), (-1, SOON), (0, OVER)],
 }
 """When somebody looks, counted from the end of the waiver, and what is told then."""
 

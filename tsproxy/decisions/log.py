@@ -66,7 +66,7 @@ class DecisionLog:
         self._proxy = bounded(proxy)
         self._boot = bounded(boot)
         self._interval_ms = interval_ms
-        self._now_ms = now_ms
+        self._now_ms = self._starts_ms = now_ms
         self._privacy = privacy
         self._writer = WriterHealth()
         self._ledger = Ledger(max_keys)
@@ -155,6 +155,8 @@ class DecisionLog:
         return lines + Lines([self.lifecycle(LifecycleKind.STOP, now_ms, {})])
 
     def _begin(self, start_ms: int) -> None:
+        if start_ms // _DAY_MS != self._starts_ms // _DAY_MS:
+            self._limits.clear()
         self._starts_ms = start_ms
         self._ends_ms = (start_ms // self._interval_ms + 1) * self._interval_ms
         self._seq_first = self._seq
@@ -166,8 +168,6 @@ class DecisionLog:
         interval."""
         ends_ms = max(self._starts_ms, self._now_ms // self._interval_ms * self._interval_ms)
         lines = self._settle(ends_ms)
-        if ends_ms // _DAY_MS != self._starts_ms // _DAY_MS:
-            self._limits.clear()
         self._examples.forget_idle(self._now_ms)
         self._begin(ends_ms)
         return lines

@@ -262,7 +262,8 @@ class Certificates:
         self._sessions_stored.set(self._stores_sessions and any(map(_speaks_tls_1_2, self._servers())))
         ends = [end for credentials in self._all.values() for end in credentials.ends]
         self._expiry.clear()
-        self._warned_s = {end: self._warned_s[end] for end in ends if end in self._warned_s}
+        # A time that lies ahead is one of a wrong clock.
+        self._warned_s = {end: at_s for end, at_s in self._warned_s.items() if end in ends and at_s <= now_s}
         for end in ends:
             left_s = end.expires_s - now_s
             self._expiry.labels(end.setting).set(left_s)

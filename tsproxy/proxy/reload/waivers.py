@@ -41,8 +41,11 @@ class Waivers:
         """Set the metric. Warn once a day in a waiver's last week, and once after its end."""
         now_ms = self._clock.now_ms()
         self._expiry.clear()
+        # A time that lies ahead is one of a wrong clock.
         self._logged_ms = {
-            waiver: self._logged_ms[waiver] for waiver in self._waivers if waiver in self._logged_ms
+            waiver: logged_ms
+            for waiver, logged_ms in self._logged_ms.items()
+            if waiver in self._waivers and logged_ms <= now_ms
         }
         for waiver in self._waivers:
             left_ms = waiver.until_ms - now_ms
