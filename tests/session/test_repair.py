@@ -49,7 +49,8 @@ from tsproxy.model.view import SessionLimits
 from tsproxy.policy.batch_of_times import batch_of_times
 from tsproxy.policy.extended import facts_of
 from tsproxy.policy.repair import repaired_times
-from tsproxy.session.effects import CloseReason, SendToBroker
+from tsproxy.session.effects import CloseReason, Judge, SendToBroker
+from tsproxy.session.produce import cost
 from tsproxy.wire import record_batch, record_set, rewriting
 
 US, NS = NOW_MS * 1_000, NOW_MS * 1_000_000
@@ -329,6 +330,33 @@ def test_the_window_of_what_the_proxy_compresses_is_not_limited():
     seen = replace(view(keep_both_times=True), limits=SessionLimits(zstd_window=1 << 10))
     (found,) = judged_by(seen, data)
     assert (found.verdict, found.rewritten is None) == (Accept(), False)
+
+
+LARGE = {
+    "a header": (NOW_MS, {"keep_both_times": True}, True),
+    "a stamp": (-1, {"no_timestamp": Choice.STAMP}, True),
+    "a repair": (US, {"on_violation": REPAIR}, True),
+    "nothing to stamp": (NOW_MS, {"no_timestamp": Choice.STAMP}, False),
+    "nothing to repair": (NOW_MS, {"on_violation": REPAIR}, False),
+}
+
+
+@pytest.mark.parametrize(("time_ms", "settings", "is_rewritten"), LARGE.values(), ids=LARGE)
+def test_a_large_batch_is_rewritten_beside_the_loop_and_no_other_pays_for_it(time_ms, settings, is_rewritten):
+    """To copy 100 MB kept the loop for 120 ms. A request that came behind is still sent behind."""
+    most = cost.OFFLOAD_BYTES
+    shell = len(batch([time_ms], value=bytes(most))) - most
+    for size in (most - 1, most):
+        large, small = (batch([time_ms], value=bytes(length)) for length in (size - shell, 1))
+        assert len(large) == size
+        session = Conversation(view(**settings)).session
+        effects = session.client_bytes(produce({"t": {0: large}}) + produce({"t": {0: small}}), NOW_MS)
+        assert isinstance(effects[0], Judge) is (is_rewritten and size == most)
+        if isinstance(effects[0], Judge):
+            effects = session.judged(effects[0].job(), NOW_MS)
+        (sent,) = [effect.data for effect in effects if isinstance(effect, SendToBroker)]
+        first = 4 + int.from_bytes(sent[:4])
+        assert first > size > len(sent) - first > 0
 
 
 def test_a_mended_request_goes_on_in_place_of_the_one_that_came_and_is_booked_as_repaired():

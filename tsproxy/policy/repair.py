@@ -32,7 +32,7 @@ class Repair:
 def repair_of(context: BatchContext, verdict: Verdict) -> Repair | None:
     """The repair with which the batch is rewritten after this verdict. None if the verdict stands, and the
     batch is forwarded, or rejected, as it came."""
-    if not _is_wanted(context, verdict):
+    if not is_wanted(context, verdict):
         return None
     repair = repaired_times(context)
     if repair is None or not (repair.changed or context.policy.keep_both_times or context.is_extended):
@@ -40,7 +40,7 @@ def repair_of(context: BatchContext, verdict: Verdict) -> Repair | None:
     return repair
 
 
-def _is_wanted(context: BatchContext, verdict: Verdict) -> bool:
+def is_wanted(context: BatchContext, verdict: Verdict) -> bool:
     """True if the batch may have to be rewritten. This is decided before any record is read: an acceptable
     batch with nothing to stamp or add stays as it is."""
     policy = context.policy

@@ -156,6 +156,11 @@ class Work:
         """The same as `charge`, for bytes that were charged to the budget before."""
         self.look(A_STEP if size == SHELLS else size // BYTES_A_RECORD)
 
+    def leave_loop(self) -> None:
+        """Leave work that no charge counts to a thread. On the event loop this raises BudgetExceededError."""
+        if self._budget is not None:
+            raise BudgetExceededError
+
     def charge_objects(self, count: int) -> None:
         """Charge the event loop for `count` records that become objects. Raises BudgetExceededError."""
         if self._budget is not None:

@@ -13,8 +13,8 @@ from tsproxy.wire import k00_produce, record_set
 from tsproxy.wire.headers import RequestHeader
 
 OFFLOAD_BYTES: Final = 256 * 1024
-"""From this number of compressed bytes on, a request is judged in a thread. The way to the thread and back
-costs 50 to 70 us of CPU. A smaller request does not save that much."""
+"""From this number of compressed bytes on, a request is judged in a thread, and so is a batch of as many
+bytes that is to be rewritten. The way there and back costs 50 to 70 us of CPU. Less does not save that."""
 
 OFFLOAD_RECORDS: Final = 10_000
 """Above this number of records, in all requests of one read together, a request is judged in a thread. A

@@ -20,9 +20,10 @@ from tsproxy.policy.checks.request import a_bit_is_set
 from tsproxy.policy.checks.whole_request import reject_whole_request
 from tsproxy.policy.context import BatchContext, RequestContext
 from tsproxy.policy.judge import ACCEPT, Decision, decide
-from tsproxy.policy.repair import may_need_stamps
+from tsproxy.policy.repair import is_wanted, may_need_stamps
 from tsproxy.session.job import TooDearError, Work, all_steps
 from tsproxy.session.policies import Policies, of_anybody
+from tsproxy.session.produce import cost
 from tsproxy.session.produce.context import PartitionReader
 from tsproxy.session.produce.rewrite import rewritten
 from tsproxy.session.topic_names import UNNAMED
@@ -178,8 +179,10 @@ def _decide(partition: _Partition, listed: int) -> _Decided:
         return _Decided(partition, Decision(UNNAMED))
     context, reader = partition.context.listing(listed), partition.reader
     partition, decision = replace(partition, context=context), decide(context)
-    if not reader.may_rewrite(context.record_set):
+    if not (reader.may_rewrite(context.record_set) and is_wanted(context, decision.verdict)):
         return _as_it_came(partition, decision)
+    if len(context.batch.data) >= cost.OFFLOAD_BYTES:
+        reader.work.leave_loop()  # it is copied some times: a millisecond for each MB
 
     def read_again(records: memoryview) -> BatchContext:
         return reader.read_own(records).listing(listed)
