@@ -121,14 +121,15 @@ UNREAD = {
 
 @pytest.mark.parametrize("fault", UNREAD)
 def test_a_batch_that_is_not_read_may_lack_timestamps_and_is_rejected_with_the_limit(fault):
-    """Also in a topic without limits. Without the rule, the broker reads it."""
+    """Also in a topic without limits. Without the rule, the broker reads it, and no header is worth more."""
     window = zstandard.ZstdCompressionParameters(window_log=24, write_content_size=False)
     compressor = zstandard.ZstdCompressor(compression_params=window).compressobj()
     data = batch([NOW_MS], ZSTD, body=compressor.compress(record()) + compressor.flush())
     told, goes = judged(data, bounds=UNREAD[fault], limits=TopicLimits(), no_timestamp=Choice.STAMP)
 
     assert (goes, told.verdict.error_message) == (None, OUR_LIMITS[fault])
-    assert judged(data, bounds=UNREAD[fault], limits=TopicLimits())[1] == data
+    for more in ({}, {"keep_both_times": True}):
+        assert judged(data, bounds=UNREAD[fault], limits=TopicLimits(), **more)[1] == data
 
 
 def test_a_batch_of_a_request_that_takes_too_long_is_rejected(monkeypatch):

@@ -166,7 +166,8 @@ class Settings:
     dead_letters: bool | None = None
     """The culprits of a rejected batch are copied to the dead letter topic."""
     keep_both_times: bool | None = None
-    """Every accepted record gets a header with the time at which it arrived."""
+    """Every accepted record gets a header with the time at which it arrived. Batches that are not read, or
+    cannot be rewritten, are not rejected for it: the header is a convenience."""
     no_timestamp: Choice | None = None
     zero: Choice | None = None
     negative: Choice | None = None

@@ -91,7 +91,8 @@ def _settings() -> Mapping[str, Any]:
             YES_OR_NO, "Whether a repaired or stamped record gets a header `tsproxy-original-timestamp`."
         ),
         "keep_both_times": _optional(
-            YES_OR_NO, "Whether every accepted record gets a header `tsproxy-arrival-timestamp`."
+            YES_OR_NO,
+            "Whether every accepted record that can be rewritten gets a header `tsproxy-arrival-timestamp`.",
         ),
         "dead_letters": _optional(
             YES_OR_NO,
