@@ -1,5 +1,6 @@
 """The decision log in a topic of a real broker: every line, in order, also when the broker was away."""
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 
@@ -8,11 +9,14 @@ from aiokafka.errors import ClusterAuthorizationFailedError, TopicAuthorizationF
 
 from tests.config.files import SMALLEST, config_of
 from tests.kit.topics import records_of
+from tests.proxy.decision_log.conftest import fill
 from tests.proxy.decision_log.logs import names
+from tests.proxy.decision_log.test_unsent import NAME, write
 from tests.proxy.running import EVERY_SECOND, page, send, until_page
 from tests.proxy.world import until
 from tsproxy.proxy.decision_log import topic as of_topic
 from tsproxy.proxy.decision_log.topic import DecisionTopic, key_and_headers
+from tsproxy.proxy.decision_log.unsent import Position
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -105,6 +109,54 @@ def test_a_line_that_is_none_of_ours_is_not_sent():
             key_and_headers(line)
 
 
+def to_topic(folder, monkeypatch, connected):
+    """Sends to the topic `log`, with producers of `connected`."""
+    monkeypatch.setattr(of_topic, "connected_producer", connected)
+    config = config_of(SMALLEST + "decisions: { topic: { name: log } }\n")
+    return DecisionTopic(config.decisions.topic, config.upstream, None, folder, NAME)
+
+
+class Accepting:
+    """A producer whose brokers take everything."""
+
+    def __init__(self):
+        self.lines = []
+
+    @asynccontextmanager
+    async def connected(self, *_, **__):
+        yield self
+
+    async def send(self, _, line, **__):
+        self.lines.append(line)
+        (acknowledged := asyncio.get_running_loop().create_future()).set_result(None)
+        return acknowledged
+
+    async def partitions_for(self, _):
+        return {0}
+
+
+async def test_on_a_full_disk_each_line_is_sent_once_and_the_disk_is_at_fault(small_disk, monkeypatch):
+    """The topic got the same lines every two seconds, until there was room for their position."""
+    monkeypatch.setattr(of_topic, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(of_topic, "RETRY_MS", 1)
+    line = b'{"event":"heartbeat","v":1,"ts":"","proxy":"p","boot":"b","seq":0}'
+    accepting = Accepting()
+    sending = to_topic(small_disk, monkeypatch, accepting.connected)
+    sending.start()
+    write(small_disk, 1, line + b"\n", is_open=True)
+    fill(small_disk / "ballast")
+    await until(sending.warnings)
+    await asyncio.sleep(0.1)
+    position = small_disk / f".unsent-{NAME}"
+    told = f"the decision log cannot be written: No space left on device ({position})"
+    assert (sending.warnings(), sending.is_up) == ([told], True)
+    (small_disk / "ballast").unlink()
+    await until(lambda: not sending.warnings())
+    assert position.read_bytes() == Position(1, len(line) + 1).as_text()
+    await sending.stop(0)
+    assert accepting.lines == [line]
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
@@ -125,9 +177,7 @@ async def test_an_error_that_names_the_cluster_says_which_right_is_missing(
         raise error
         yield
 
-    monkeypatch.setattr(of_topic, "connected_producer", connected)
-    config = config_of(SMALLEST + "decisions: { topic: { name: log } }\n")
-    sending = DecisionTopic(config.decisions.topic, config.upstream, None, tmp_path, "decisions-1")
+    sending = to_topic(tmp_path, monkeypatch, connected)
     sending.start()
     await until(sending.warnings)
     await sending.stop(0)

@@ -1,5 +1,9 @@
 """Lines that the topic does not have yet: read from the files, over restarts, whole lines in order."""
 
+import os
+from errno import EROFS
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +78,20 @@ def test_a_boot_is_remembered_as_long_as_one_of_its_files_is_open(tmp_path):
     path = write(tmp_path, 1, b"", is_open=True)
     assert not unsent.finish()
     path.unlink()
+    assert unsent.finish()
+
+
+def test_a_position_that_cannot_be_removed_is_told_of_and_removed_later(tmp_path, monkeypatch):
+    """It counted as a failure of the topic."""
+
+    def fails(*_, **__):
+        raise OSError(EROFS, os.strerror(EROFS))
+
+    unsent = Unsent.begin(tmp_path, NAME)
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "unlink", fails)
+        assert not unsent.finish()
+    assert unsent.problem == f"Read-only file system ({tmp_path}/.unsent-{NAME})"
     assert unsent.finish()
 
 

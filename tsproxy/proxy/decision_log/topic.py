@@ -84,6 +84,10 @@ class DecisionTopic:
             self._unsent.append(Unsent.begin(self._directory, self._name))
         self._unsent += Unsent.left_behind(self._directory)
 
+    def _store(self) -> None:
+        for unsent in self._unsent:
+            unsent.store()
+
     async def stop(self, patience_s: float) -> bool:
         """Send the rest, after the files are closed. False if the next start has to send lines."""
         self._ending.set()
@@ -100,10 +104,13 @@ class DecisionTopic:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *args)
 
     def warnings(self) -> list[str]:
-        """The reason why nothing can be sent now; empty if there is no problem."""
-        if self._trouble.text is None:
-            return []
-        return [f"the decision log cannot be sent to the topic {self._settings.name}: {self._trouble.text}"]
+        """The reasons why nothing can be sent now, or positions cannot be stored; empty if there is none."""
+        problems = [unsent.problem for unsent in self._unsent]
+        told = [f"the decision log cannot be written: {problem}" for problem in problems if problem]
+        if self._trouble.text is not None:
+            topic = self._settings.name
+            told.append(f"the decision log cannot be sent to the topic {topic}: {self._trouble.text}")
+        return told
 
     async def _connect_and_send(self) -> None:
         """Send all lines, with one producer for each `upstream`."""
@@ -139,6 +146,7 @@ class DecisionTopic:
             self._trouble.over(topic=self._settings.name)
             if any(chunks):
                 continue
+            await self._beside(self._store)
             current, *others = self._unsent
             is_finished = is_ending and await self._beside(current.finish)
             left = [unsent for unsent in others if not await self._beside(unsent.finish)]

@@ -9,7 +9,7 @@ process has locked, and continues there. Lines between the position and the kill
 import os
 import re
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -50,13 +50,17 @@ class Chunk:
 
 
 class Unsent:
-    """The files of one boot, from a position on. Every method may raise OSError."""
+    """The files of one boot, from a position on. `begin` and `read` may raise OSError."""
 
     def __init__(self, directory: Path, name: str, descriptor: int, position: Position) -> None:
+        self.problem: str | None = None
+        """The reason why the stored position is an old one; None if it is not. The next process would send
+        lines twice, and this one goes on."""
         self._descriptor = descriptor
         self._directory = directory
         self._name = name
-        self._position = position
+        self._path = directory / f"{_PREFIX}{name}"
+        self._position = self._stored = position
 
     @classmethod
     def begin(cls, directory: Path, name: str) -> Self:
@@ -100,18 +104,34 @@ class Unsent:
         return None
 
     def sent(self, position: Position) -> None:
-        """Store that everything before `position` is in the topic."""
-        os.pwrite(self._descriptor, position.as_text(), 0)
+        """Everything before `position` is in the topic, also if a full disk cannot store that."""
         self._position = position
+        self.store()
+
+    def store(self) -> None:
+        """Store the position, unless it is stored."""
+        with self._disk_may_fail():
+            if self._stored != self._position:
+                os.pwrite(self._descriptor, self._position.as_text(), 0)
+                self._stored = self._position
 
     def finish(self) -> bool:
         """Call it if nothing is left to read. True if no more lines will come; then it removes the stored
         position."""
         if any(is_open(path) for _, path in files_of(self._directory, self._name)):
             return False
-        (self._directory / f"{_PREFIX}{self._name}").unlink(missing_ok=True)
-        self.release()
-        return True
+        with self._disk_may_fail():
+            self._path.unlink(missing_ok=True)
+            self.release()
+        return self._descriptor < 0
+
+    @contextmanager
+    def _disk_may_fail(self) -> Iterator[None]:
+        try:
+            yield
+            self.problem = None
+        except OSError as error:
+            self.problem = f"{error.strerror} ({self._path})"
 
     def release(self) -> None:
         """Leave the unsent lines to the next process."""
