@@ -76,6 +76,16 @@ def open_existing(path: Path, flags: int) -> int:
     return descriptor
 
 
+def is_gone(descriptor: int, path: Path) -> bool:
+    """True if the path no longer leads to this open file, because the file or its folder was removed or
+    moved."""
+    try:
+        mine, named = os.fstat(descriptor), path.stat()
+    except OSError:  # nothing is there, or it is not accessible
+        return True
+    return not os.path.samestat(mine, named)
+
+
 def lock(descriptor: int) -> bool | None:
     """True if this process now holds the file's lock, False if another one does, None if the file system has
     no locks. A lock ends with the process that holds it."""

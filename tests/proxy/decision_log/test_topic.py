@@ -5,7 +5,11 @@ import json
 from contextlib import asynccontextmanager
 
 import pytest
-from aiokafka.errors import ClusterAuthorizationFailedError, TopicAuthorizationFailedError
+from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaConnectionError,
+    TopicAuthorizationFailedError,
+)
 
 from tests.config.files import SMALLEST, config_of
 from tests.kit.topics import records_of
@@ -16,7 +20,7 @@ from tests.proxy.running import EVERY_SECOND, page, send, until_page
 from tests.proxy.world import until
 from tsproxy.proxy.decision_log import topic as of_topic
 from tsproxy.proxy.decision_log.topic import DecisionTopic, key_and_headers
-from tsproxy.proxy.decision_log.unsent import Position
+from tsproxy.proxy.decision_log.unsent import Position, Unsent
 from tsproxy.testing.ports import free_ports
 from tsproxy.testing.proxy import RunningProxy
 
@@ -116,6 +120,9 @@ def to_topic(folder, monkeypatch, connected):
     return DecisionTopic(config.decisions.topic, config.upstream, None, folder, NAME)
 
 
+LINE = b'{"event":"heartbeat","v":1,"ts":"","proxy":"p","boot":"b","seq":0}'
+
+
 class Accepting:
     """A producer whose brokers take everything."""
 
@@ -139,11 +146,10 @@ async def test_on_a_full_disk_each_line_is_sent_once_and_the_disk_is_at_fault(sm
     """The topic got the same lines every two seconds, until there was room for their position."""
     monkeypatch.setattr(of_topic, "POLL_INTERVAL_S", 0.01)
     monkeypatch.setattr(of_topic, "RETRY_MS", 1)
-    line = b'{"event":"heartbeat","v":1,"ts":"","proxy":"p","boot":"b","seq":0}'
     accepting = Accepting()
     sending = to_topic(small_disk, monkeypatch, accepting.connected)
     sending.start()
-    write(small_disk, 1, line + b"\n", is_open=True)
+    write(small_disk, 1, LINE + b"\n", is_open=True)
     fill(small_disk / "ballast")
     await until(sending.warnings)
     await asyncio.sleep(0.1)
@@ -152,9 +158,41 @@ async def test_on_a_full_disk_each_line_is_sent_once_and_the_disk_is_at_fault(sm
     assert (sending.warnings(), sending.is_up) == ([told], True)
     (small_disk / "ballast").unlink()
     await until(lambda: not sending.warnings())
-    assert position.read_bytes() == Position(1, len(line) + 1).as_text()
+    assert position.read_bytes() == Position(1, len(LINE) + 1).as_text()
     await sending.stop(0)
-    assert accepting.lines == [line]
+    assert accepting.lines == [LINE]
+
+
+class Silent(Accepting):
+    async def send(self, *_, **__):
+        return asyncio.get_running_loop().create_future()
+
+
+class Away(Accepting):
+    @asynccontextmanager
+    async def connected(self, *_, **__):
+        raise KafkaConnectionError
+        yield
+
+
+@pytest.mark.parametrize("brokers", [Accepting, Silent, Away])
+async def test_a_folder_that_was_made_again_gets_its_position_again(tmp_path, monkeypatch, brokers):
+    """After a kill, the next process did not send the lines that waited there."""
+    for name, value in {"POLL_INTERVAL_S": 0.01, "SEND_WARN_S": 0.01, "RETRY_MS": 1}.items():
+        monkeypatch.setattr(of_topic, name, value)
+    folder = tmp_path / "decisions"
+    folder.mkdir()
+    write(folder, 1, LINE + b"\n", is_open=True)
+    sending = to_topic(folder, monkeypatch, brokers().connected)
+    sending.start()
+    await until(lambda: sending.is_up or sending.warnings())
+    folder.rename(tmp_path / "moved")
+    await asyncio.sleep(0.05)
+    assert not any("written" in warning for warning in sending.warnings())
+    folder.mkdir()
+    await until((folder / f".unsent-{NAME}").exists)
+    assert list(Unsent.left_behind(folder)) == []  # it has its lock again
+    await sending.stop(0)
 
 
 @pytest.mark.parametrize(

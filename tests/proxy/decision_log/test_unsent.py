@@ -1,6 +1,7 @@
 """Lines that the topic does not have yet: read from the files, over restarts, whole lines in order."""
 
 import os
+import shutil
 from errno import EROFS
 from pathlib import Path
 
@@ -71,6 +72,23 @@ def test_the_next_process_goes_on_where_a_killed_one_was(tmp_path):
     assert unsent.finish()
     assert names(tmp_path) == ["decisions-20270115T080000Z-px-boot-0001.jsonl"]
     assert list(Unsent.left_behind(tmp_path)) == []
+
+
+def test_lines_that_wait_in_a_folder_that_was_made_again_are_sent_by_the_next_process(tmp_path):
+    folder = tmp_path / "decisions"
+    folder.mkdir()
+    unsent = Unsent.begin(folder, NAME)
+    write(folder, 1, b"a\n")
+    assert drain(unsent) == [b"a"]
+    shutil.rmtree(folder)
+    folder.mkdir()
+    write(folder, 2, b"b\n")
+    unsent.release()
+    [unsent] = Unsent.left_behind(folder)
+    assert drain(unsent) == [b"b"]
+    assert unsent.finish()
+    unsent.release()
+    assert names(folder) == ["decisions-20270115T080000Z-px-boot-0002.jsonl"]
 
 
 def test_a_boot_is_remembered_as_long_as_one_of_its_files_is_open(tmp_path):

@@ -8,7 +8,7 @@ other processes can distinguish it from the file of a killed process (`decision_
 import os
 from pathlib import Path
 
-from tsproxy.decision_folder import closed_path, lock
+from tsproxy.decision_folder import closed_path, is_gone, lock
 
 
 class OpenFile:
@@ -28,13 +28,7 @@ class OpenFile:
 
     @property
     def is_gone(self) -> bool:
-        """True if the path no longer leads to this file, because the file or its folder was removed or
-        moved."""
-        try:
-            mine, named = os.fstat(self._descriptor), os.stat(self.path)
-        except OSError:  # nothing is there, or it is not accessible
-            return True
-        return (mine.st_dev, mine.st_ino) != (named.st_dev, named.st_ino)
+        return is_gone(self._descriptor, self.path)
 
     @property
     def is_deleted(self) -> bool:

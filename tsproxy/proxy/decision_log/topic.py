@@ -82,6 +82,7 @@ class DecisionTopic:
         """Take what others have left, too. An attempt that fails can be repeated."""
         if not self._unsent:
             self._unsent.append(Unsent.begin(self._directory, self._name))
+        self._store()  # first: a file of this process that was put back would be taken for another's
         self._unsent += Unsent.left_behind(self._directory)
 
     def _store(self) -> None:
@@ -191,6 +192,7 @@ class DecisionTopic:
             if waiting:
                 text = f"no broker has taken it for {SEND_WARN_S:g} s"
                 self._trouble.failed(text, topic=self._settings.name)
+                await self._beside(self._store)
                 if self._upstream != self._begun_with:
                     raise KafkaConnectionError(text)
         await asyncio.gather(*acknowledgements)

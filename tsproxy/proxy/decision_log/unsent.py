@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from tsproxy.decision_folder import files_of, is_open, lock, open_existing
+from tsproxy.decision_folder import files_of, is_gone, is_open, lock, open_existing
 from tsproxy.log_events.catalogue import DECISION_STATE_DAMAGED
 
 _PREFIX: Final = ".unsent-"
@@ -65,10 +65,7 @@ class Unsent:
     @classmethod
     def begin(cls, directory: Path, name: str) -> Self:
         """The position of a boot that begins now."""
-        path = directory / f"{_PREFIX}{name}"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640)
-        lock(descriptor)
-        return cls(directory, name, descriptor, Position())
+        return cls(directory, name, _made(directory / f"{_PREFIX}{name}"), Position())
 
     @classmethod
     def left_behind(cls, directory: Path) -> Iterator[Self]:
@@ -109,8 +106,13 @@ class Unsent:
         self.store()
 
     def store(self) -> None:
-        """Store the position, unless it is stored."""
-        with self._disk_may_fail():
+        """Store the position, unless it is stored. A file that was removed with its folder is made again:
+        otherwise the next process would not send the lines that wait there."""
+        with self._disk_may_fail(), suppress(FileNotFoundError):  # without the folder, no lines wait
+            if is_gone(self._descriptor, self._path):
+                descriptor = _made(self._path)
+                self._close()
+                self._descriptor, self._stored = descriptor, Position()
             if self._stored != self._position:
                 os.pwrite(self._descriptor, self._position.as_text(), 0)
                 self._stored = self._position
@@ -122,7 +124,7 @@ class Unsent:
             return False
         with self._disk_may_fail():
             self._path.unlink(missing_ok=True)
-            self.release()
+            self._close()
         return self._descriptor < 0
 
     @contextmanager
@@ -136,8 +138,20 @@ class Unsent:
     def release(self) -> None:
         """Leave the unsent lines to the next process."""
         if self._descriptor >= 0:
-            os.close(self._descriptor)
-        self._descriptor = -1
+            self.store()
+            self._close()
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
+
+
+def _made(path: Path) -> int:
+    """A file that this process locks, in place of any other one at this path."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o640)
+    lock(descriptor)
+    return descriptor
 
 
 def _whole_lines(path: Path, offset_bytes: int, most_bytes: int) -> tuple[tuple[bytes, ...], int]:
