@@ -220,14 +220,18 @@ async def test_lines_that_come_together_are_handed_over_together_or_not_at_all(t
     assert files.dropped == 6
 
 
+@pytest.mark.parametrize("is_truncated", [False, True])
 async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_there_is_room(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, is_truncated
 ):
+    """Also in a file that is shorter than what was written to it, as after `copytruncate` of logrotate."""
     monkeypatch.setattr(files_room, "RETRY_DELAY_S", 0.01)
     write = os.write
     files = files_in(tmp_path)
     with structlog.testing.capture_logs() as logs:
         await begin(files)
+        if is_truncated:
+            os.truncate(next(tmp_path.glob("*.open")), 0)
         monkeypatch.setattr(os, "write", _taking_five_bytes_then_rejecting(write))
         files.put([{"n": 2, "pad": "x" * 50}])
         await until(files.problem)
@@ -236,7 +240,7 @@ async def test_a_line_cut_short_by_a_full_disk_is_taken_back_and_written_when_th
         files.put([{"n": 3}])
         assert files.stop(10)
 
-    assert [line["n"] for line in lines(tmp_path)] == [1, 2, 3]
+    assert [line["n"] for line in lines(tmp_path)] == [1, 2, 3][is_truncated:]
     assert [line["event"] for line in logs] == ["decision_log_stopped", "decision_log_resumed"]
     assert logs[0]["error"] == "No space left on device"
     assert (files.dropped, files.problem()) == (0, None)

@@ -51,6 +51,17 @@ def test_a_line_that_is_being_written_is_waited_for(tmp_path):
     assert drain(unsent) == [b"half", b"later"]
 
 
+def test_a_file_that_somebody_truncated_is_read_from_its_beginning(tmp_path):
+    """As by `copytruncate` of logrotate. Lines up to the old position were passed over."""
+    unsent = Unsent.begin(tmp_path, NAME)
+    write(tmp_path, 1, b"aaa\nbbb\n", is_open=True)
+    assert drain(unsent) == [b"aaa", b"bbb"]
+    write(tmp_path, 1, b"c\n", is_open=True)
+    assert drain(unsent) == [b"c"]
+    write(tmp_path, 1, b"longer\n", is_open=True)
+    assert drain(unsent) == [b"longer"]
+
+
 @given(
     st.lists(st.binary(max_size=90_000).map(lambda line: line.hex().encode()), max_size=5),
     st.integers(0, CHUNK_BYTES),

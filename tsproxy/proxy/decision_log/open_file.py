@@ -69,5 +69,7 @@ class OpenFile:
         os.close(self._descriptor)
 
     def _take_back(self) -> None:
-        if os.fstat(self._descriptor).st_size > self.size_bytes:
+        size_bytes = os.fstat(self._descriptor).st_size
+        self.size_bytes = min(self.size_bytes, size_bytes)  # smaller if somebody truncated the file
+        if size_bytes > self.size_bytes:
             os.ftruncate(self._descriptor, self.size_bytes)

@@ -156,8 +156,10 @@ def _made(path: Path) -> int:
 
 def _whole_lines(path: Path, offset_bytes: int, most_bytes: int) -> tuple[tuple[bytes, ...], int]:
     """The whole lines from an offset on, and the offset after them. A line that is longer than `most_bytes`
-    is returned alone."""
+    is returned alone. A file that has no line's end before the offset was truncated, and is read anew."""
     with os.fdopen(open_existing(path, os.O_RDONLY), "rb") as file:
+        if offset_bytes and os.pread(file.fileno(), 1, offset_bytes - 1) != b"\n":
+            offset_bytes = 0
         file.seek(offset_bytes)
         text = file.read(CHUNK_BYTES)
         if b"\n" not in text:
