@@ -8,6 +8,7 @@ import ssl
 import threading
 from dataclasses import fields, replace
 from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 
 import pytest
@@ -279,7 +280,8 @@ async def test_an_error_of_ours_in_one_section_does_not_end_the_watch_of_another
 
 @pytest.mark.parametrize("section", [ListenerTls, UpstreamTls])
 def test_each_file_that_a_section_names_is_watched(section, tmp_path):
-    """The passphrase of a new key, a little later than the key, left the old certificate in use."""
+    """The passphrase of a new key, a little later than the key, left the old certificate in use. So did the
+    right to read the key."""
     files = {}
     for setting in fields(section):
         if "Path" in str(setting.type) or "Secret" in str(setting.type):
@@ -288,9 +290,10 @@ def test_each_file_that_a_section_names_is_watched(section, tmp_path):
     sources = Sources("tls", section(**settings))
     seen = [sources.states()]
     for file in files.values():
-        file.touch()
-        seen.append(sources.states())
-    assert len({*seen}) == 1 + len(files)
+        for change in (file.touch, partial(file.chmod, 0o400)):
+            change()
+            seen.append(sources.states())
+    assert len({*seen}) == 1 + 2 * len(files)
 
 
 async def test_files_that_are_being_replaced_are_waited_for(certificates, files):

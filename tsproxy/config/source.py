@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tsproxy.config.settings import Config
 
-FileState = tuple[int, int, int] | None
-"""A file's (inode, size, time of the last change in ns); None if there is no file."""
+FileState = tuple[int, ...] | None
+"""A file's inode, size, time of the last change in ns, and who may read it; None if there is no file."""
 
 
 @dataclass(slots=True)
@@ -32,9 +32,10 @@ class Source:
 
 
 def state_of(file: Path) -> FileState:
-    """The state of a file. It changes when the file is written or replaced."""
+    """The state of a file. It changes when the file is written or replaced, or others may read it."""
     try:
         status = os.stat(file)  # follows links: a mounted file is replaced by changing a link
     except OSError:
         return None
-    return status.st_ino, status.st_size, status.st_mtime_ns
+    rights = status.st_mode, status.st_uid, status.st_gid
+    return status.st_ino, status.st_size, status.st_mtime_ns, *rights
