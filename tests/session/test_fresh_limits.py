@@ -35,7 +35,7 @@ from tests.session.conversation import (
 )
 from tests.session.messages import accepted, answer, out_of_range, produce, produced, rejected, request
 from tests.verdicts.rows import legacy
-from tests.wire.batches import batch
+from tests.wire.batches import GZIP, ZSTD, batch, record
 from tsproxy.model.custom_rule import CustomRule
 from tsproxy.model.kafka import TimestampType
 from tsproxy.model.policy import (
@@ -131,6 +131,15 @@ def test_old_limits_reject_nothing_through_a_custom_rule_either():
     frame = produce({"t": {0: GOOD}})
     conversation = Conversation(knowing(policy=policy)) >> client(frame) << topic_wanted("t") << WAITED_FOR
     assert conversation << paused >> later(NAME_WAIT_MS) << to_broker(frame) << topic_wanted("t") << resumed
+
+
+@pytest.mark.parametrize("codec", [GZIP, ZSTD])
+def test_an_old_compression_type_rejects_no_wrong_length_that_only_brokers_that_compress_again_look_at(codec):
+    policy = view_by("r", before=TimeLimit(DAY_MS)).policy
+    frame = produce({"t": {0: batch([NOW_MS], ZSTD, records=[record(length=20)])}})
+    session = Session(PEER, knowing(replace(LIMITS, codec=codec), policy))
+    effects = [*session.client_bytes(frame, NOW_MS), *session.deadline_passed(NOW_MS + NAME_WAIT_MS)]
+    assert [type(each) for each in effects if isinstance(each, SendToBroker | Emit)] == [SendToBroker]
 
 
 def test_old_limits_reject_no_later_message_of_a_set_either():

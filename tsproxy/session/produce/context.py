@@ -10,7 +10,16 @@ from typing import Final
 
 from tsproxy.model.kafka import Codec
 from tsproxy.model.policy import TopicPolicy
-from tsproxy.model.records import Culprits, Outside, RecordBatch, RecordFacts, Records, RecordSet, Suspects
+from tsproxy.model.records import (
+    Culprits,
+    Fault,
+    Outside,
+    RecordBatch,
+    RecordFacts,
+    Records,
+    RecordSet,
+    Suspects,
+)
 from tsproxy.model.verdict import TopicLimits
 from tsproxy.model.view import SessionLimits
 from tsproxy.policy import extended
@@ -55,13 +64,18 @@ class PartitionReader:
         return replace(self.read(records), others=NO_OTHERS)
 
     def by(self, policy: TopicPolicy, context: BatchContext) -> BatchContext:
-        """The same batches for another policy. Nothing is read again. Custom rules see the limits, and are
-        asked again if these differ."""
+        """The same batches for another policy. If its limits differ, custom rules, which see them, are asked
+        again, and a record is read again if only a broker that compresses it anew may find it malformed."""
         others, limits = context.others, context.limits
         if isinstance(others, _Others):
             others = replace(others, reader=replace(self, policy=policy))
         context = replace(context, policy=policy, others=others)
-        return context if policy.limits == limits else replace(context, _answers=[])
+        if policy.limits == limits:
+            return context
+        opened = _Opened(context.batch, policy.limits, self.limits, self.work, context.is_extended)
+        is_malformed = context.facts is not None and context.facts.fault is Fault.MALFORMED_RECORD
+        facts = opened.facts() if is_malformed else context.facts
+        return replace(context, reader=opened, facts=facts, _answers=[])
 
     def may_rewrite(self, scanned: RecordSet) -> bool:
         """True if the rule rewrites batches and the set is one batch. A broker must reject a set of more. A
