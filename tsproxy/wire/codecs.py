@@ -259,6 +259,7 @@ def _lz4_blocks(
 
 
 def _zstd(data: memoryview, budget: int, window: int) -> Iterator[bytes]:
+    window = max(window, _ZSTD_SMALLEST_WINDOW)  # the library raises an error for a smaller limit
     reader = zstandard.ZstdDecompressor(max_window_size=window).stream_reader(data, read_across_frames=True)
     left = budget
     try:
