@@ -139,6 +139,11 @@ def of_limits():
         yield line(0, at_ms=MIDNIGHT_MS + hour * HOUR_MS, kind="limits", topic="changed", **limits)
 
 
+def of_a_shipper():
+    """It rewrote an object of facts, which Python's parser cannot read. Nobody reads those of counters."""
+    return [counters(0, facts="site 7"), line(0, kind="clock", facts="{what=stepped}")]
+
+
 def of_another_version():
     newer = {"hist": "drift-v2", "topic": "new", "records": 7}
     return [counters(0, **newer), counters(0, **newer, is_final=False)]
@@ -150,9 +155,9 @@ def day():
     day = a_day(("px-1", "px-2"), hours=range(10, 15), minutes=range(0, 60, 20))
     day.others = [*a_morning(day, "px-slow", proven=True), *a_morning(day, "px-claims", proven=False)]
     day.others += an_evening()
-    for lines in (of_persons(), of_rules(), of_odd_names(), of_limits(), of_another_version()):
+    for of in (of_persons, of_rules, of_odd_names, of_limits, of_a_shipper, of_another_version):
         name = f"px-{len(day.others)}"
-        for seq, each in enumerate(lines):
+        for seq, each in enumerate(of()):
             day.others.append(each | {"proxy": name, "boot": name, "seq": seq})
             if each["event"] == "counters":
                 topic = "\\(other)" if each["topic"] == "(other)" else each["topic"]
@@ -195,10 +200,10 @@ def test_totals_and_topics_are_the_truth_to_the_record(day, made):
 
 def test_lines_delivered_twice_and_torn_ones_are_counted(made):
     log = made["log"]
-    assert (log["duplicate_lines"], log["quarantined_lines"]) == (50, {"not_json": 1})
-    assert log["quarantined_examples"] == [
-        'decisions-20261120T110000Z-px-2-b-0001.jsonl.open: not_json: {"ts":"20'
-    ]
+    assert (log["duplicate_lines"], log["quarantined_lines"]) == (50, {"bad_type": 1, "not_json": 1})
+    torn, rewritten = log["quarantined_examples"]
+    assert torn == 'decisions-20261120T110000Z-px-2-b-0001.jsonl.open: not_json: {"ts":"20'
+    assert rewritten.endswith(" line 1: facts {what=stepped}")
     assert (log["files"], log["open_files"], log["is_complete"], log["lines_unusable"]) == (3, 1, False, 1)
 
 

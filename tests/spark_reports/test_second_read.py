@@ -15,11 +15,12 @@ import pytest
 import zstandard
 
 from spark_reports.cli import main
-from spark_reports.log import frames, read, second_read
+from spark_reports.log import frames, log_reader, read, second_read
 from spark_reports.log.compact import compact
+from spark_reports.log.completeness import quality
 from spark_reports.log.store import Table
 from tests.spark_reports import collected
-from tests.spark_reports.day import FRIDAY, MIDNIGHT_MS
+from tests.spark_reports.day import DAY_MS, FRIDAY, MIDNIGHT_MS
 from tests.spark_reports.logs import MINUTE_MS, counters, heartbeat, line, text_of
 
 SHIPPED = Path(__file__).parent / "fixed" / "shipped"
@@ -181,7 +182,7 @@ def test_a_plain_file_of_the_name_of_a_packed_one_is_read_as_it_is(spark, tmp_pa
     assert sorted((row["boot"], row["problem"]) for row in found) == [("packed", None), ("plain", None)]
 
 
-def test_a_wrapped_day_is_reported_whole_and_doctor_shows_a_line_as_it_came(spark, tmp_path, capsys):
+def test_a_wrapped_day_is_read_whole_and_doctor_shows_a_line_as_it_came(spark, tmp_path, capsys):
     """From a table, which may be written again, and which then has the lines as they were read."""
     life = [line(0, kind="start"), counters(1, verdict="rejected", error_code=32), heartbeat(2)]
     life += [line(3, kind="stop", at_ms=MIDNIGHT_MS + MINUTE_MS)]
@@ -194,10 +195,10 @@ def test_a_wrapped_day_is_reported_whole_and_doctor_shows_a_line_as_it_came(spar
     assert "4 lines changed on the way" in told
     assert f'{log.name}: {{"message": ' in told
     assert "    Vector: leave the line whole with `encoding.codec: text` in the sink." in told
+    table = str(tmp_path / "lines")
     for _ in range(2):
-        compact(spark, read.Source([str(tmp_path)], FRIDAY, FRIDAY), Table(str(tmp_path / "lines")))
-    asked += [str(tmp_path / "lines"), "--input-format", "parquet", "--output", str(tmp_path / "out")]
-    assert main(["daily", *asked, "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert (report["totals"]["records_rejected"], report["log"]["lines_unusable"]) == (10, 0)
-    assert report["log"]["changed_lines"] == 4
+        compact(spark, read.Source([str(tmp_path)], FRIDAY, FRIDAY), Table(table))
+    with log_reader.lines(spark, read.Source([table], FRIDAY, FRIDAY, is_table=True)) as kept:
+        log = quality(kept.evidence(), FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
+        assert [row["records"] for row in frames.rows(kept.frame) if row["verdict"] == "rejected"] == [10]
+    assert (log["changed_lines"], log["lines_unusable"], log["state"]) == (4, 0, "complete_in_part")

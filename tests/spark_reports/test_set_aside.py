@@ -168,36 +168,24 @@ def test_a_line_that_cannot_be_used_counts_where_it_may_hold_totals(spark, tmp_p
         assert is_shown("1 unusable line that may hold totals", {"log": told}, page)
 
 
-def test_a_file_delivered_twice_in_two_versions_gives_one_report_in_either_order(spark, tmp_path):
+def test_files_delivered_twice_in_two_versions_give_one_report_in_either_order(spark, tmp_path):
     """A table agrees with the lines of JSON."""
-    own = a_life(counters(1), counters(2), counters(3))
-    other = [each | {"records": 1_000} if each["seq"] in (1, 2) else each for each in own]
-    found = []
-    for number, (one, two) in enumerate(((own, other), (other, own))):
-        folder = tmp_path / str(number)
-        write(folder / "decisions-20261120T000000Z-a.jsonl", *one)
-        write(folder / "decisions-20261120T000000Z-b.jsonl", *two)
-        sources = [Source([str(folder)], FRIDAY, FRIDAY)]
-        if not number:
-            for _ in range(2):  # the second run finds nothing that would vanish
-                compact(spark, sources[0], Table(str(folder / "lines")))
-            sources.append(Source([str(folder / "lines")], FRIDAY, FRIDAY, is_table=True))
-        for each in sources:
-            made = assemble(collect(spark, each), FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
-            found.append((made["totals"], made["log"]["quarantined_lines"], made["log"]["state"]))
-    totals, quarantined, state = found[0]
-    assert (totals["records_accepted"], quarantined, state) == (10, {"conflict": 4}, "incomplete")
-    assert all(each == found[0] for each in found)
-
-
-def test_a_clock_line_whose_facts_are_no_object_is_set_aside_and_the_report_is_made(daily):
-    """Python's parser ended the run with a traceback. Counters have no facts, so a shipper's are not read."""
-    code, report, *_ = daily(
-        *a_life(counters(1, facts="site 7")), line(4, kind="clock", facts="{what=stepped}")
-    )
-    assert (code, report["log"]["quarantined_lines"]) == (0, {"bad_type": 1})
-    [example] = report["log"]["quarantined_examples"]
-    assert example == "a.jsonl: bad_type: px boot b line 4: facts {what=stepped}"
+    folder, table = tmp_path / "in", tmp_path / "lines"
+    for proxy, names in (("px", "ab"), ("qx", "ba")):
+        own = [each | {"proxy": proxy} for each in a_life(counters(1), counters(2), counters(3))]
+        other = [each | {"records": 1_000} if each["seq"] in (1, 2) else each for each in own]
+        for name, lines in zip(names, (own, other), strict=True):
+            write(folder / f"decisions-20261120T000000Z-{name}-{proxy}.jsonl", *lines)
+    source, found = Source([str(folder)], FRIDAY, FRIDAY), []
+    for _ in range(2):  # the second run finds nothing that would vanish
+        compact(spark, source, Table(str(table)))
+    for each in (source, Source([str(table)], FRIDAY, FRIDAY, is_table=True)):
+        made = assemble(collect(spark, each), FRIDAY, FRIDAY, MIDNIGHT_MS + DAY_MS)
+        totals, log = made["totals"], made["log"]
+        assert (totals["records_accepted"], log["quarantined_lines"]) == (20, {"conflict": 8})
+        assert log["state"] == "incomplete"
+        found.append(totals)
+    assert found[0] == found[1]
 
 
 def test_a_day_without_usable_lines_is_exit_code_1_and_leaves_nothing(daily, tmp_path):
