@@ -110,8 +110,8 @@ def read_texts(spark: "SparkSession", folder: str, names: Collection[str] = ()) 
 
 @contextmanager
 def copied_here(spark: "SparkSession", folder: str, names: Iterable[str]) -> Iterator[str]:
-    """A folder on this machine with those of these folders of `folder` that exist: itself, or a copy that
-    lasts as long as the block."""
+    """A folder on this machine with those of these names of `folder` that exist: itself, or a copy that lasts
+    as long as the block."""
     if local(folder) is not None:
         yield folder
         return
@@ -169,15 +169,18 @@ def _remove_old_drafts_far(spark: "SparkSession | None", folder: str) -> None:
 
 def read_far(spark: "SparkSession", address: str) -> str:
     """The text of a file on any file system that Spark knows. Raises AnalysisException if there is none."""
-    return "".join(row[0] for row in spark.read.text(address, wholetext=True).collect())
+    spark.read.text(address)
+    return read_if_there(spark, *address.rsplit("/", 1)) or ""
 
 
 def read_if_there(spark: "SparkSession", folder: str, name: str) -> str | None:
-    """The text of a file in a folder, on this machine or on another file system; None if there is none."""
-    here = local(folder)
-    if here is None:
-        return read_far(spark, f"{folder}/{name}") if _names(spark, folder, name) else None
-    return (here / name).read_text(encoding="utf-8") if (here / name).exists() else None
+    """The text of a file in a folder, on this machine or on another file system; None if there is none.
+
+    Spark's own reader would pass over a name that begins with `_` or a dot.
+    """
+    with copied_here(spark, folder, [name]) as copy:
+        path = (local(copy) or Path(copy)) / name
+        return path.read_text(encoding="utf-8") if path.exists() else None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -80,6 +80,9 @@ def test_every_path_may_be_on_another_file_system(spark, decisions, tmp_path, ca
     far, here = (files.read_folders(spark, place, "latest.json") for place in places)
     assert far == here
     assert far.keys() == {pay.name, "no-owner"}
+    [places] = (tmp_path / "kept" / "lines").glob("_*.txt")  # Spark's reader passes over such a name
+    assert files.read_if_there(spark, "viewfs://far/kept/lines", places.name) == places.read_text() != ""
+    assert files.read_far(spark, f"viewfs://far/kept/lines/{places.name}") == places.read_text()
     report = json.loads(killed.with_name("report.json").read_text())
     assert (report["log"]["state"], report["log"]["quarantined_lines"]) == ("complete_in_part", {})
     assert 'href="2026-11-20/report.html">2026-11-20<' in (reports / "index.html").read_text()
