@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.config.files import SMALLEST, config_of
 from tests.kit.tasks import beside
 from tests.proxy.running import TWO, events, pids, send, series, until_page
 from tests.proxy.test_admin_pages import OneProxy
@@ -20,6 +21,8 @@ from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import NOTHING
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.workers import member as members
+from tsproxy.proxy.workers import worker
+from tsproxy.proxy.workers.channel import as_text
 from tsproxy.proxy.workers.watch import MISSED_AT_START, MISSED_IN_LIFE, CoreWaits, Silence
 from tsproxy.testing.proxy import RunningProxy
 
@@ -27,6 +30,39 @@ UNKNOWN = 0
 """A process of which the system does not tell how long it waited."""
 IS_COUNTED = Path("/proc/self/schedstat").exists()
 """Whether it tells that at all."""
+
+
+async def test_a_worker_that_is_not_done_with_an_order_to_prepare_begins_no_other():
+    """Its files may be on a disk that hangs while its loop turns. The supervisor asks again and again, and
+    each time cost a thread, until none was left to log in to brokers."""
+    begun, orders = [], ["prepare", "abandon", "prepare", "abandon", "report"]
+    at_work = []
+    reported, disk = asyncio.Event(), asyncio.Event()
+
+    class Hangs:
+        async def prepare(self, config):
+            begun.append(config)
+            await disk.wait()
+
+        async def report(self):
+            at_work.extend(task for task in asyncio.all_tasks() if task.get_coro().__name__ == "_prepare")
+            return NOTHING
+
+        def close(self):
+            reported.set()
+
+    class Orders:
+        def send(self, message):
+            pass
+
+        async def lines(self):
+            for number, order in enumerate(orders):
+                yield {"order": order, "id": number, "config": as_text(config_of(SMALLEST))}
+                await until(lambda: begun)
+
+    async with beside(worker._obey(Orders(), Hangs())):
+        await reported.wait()
+    assert len(at_work) == 1
 
 
 async def test_a_worker_that_hangs_is_killed_and_another_takes_its_place(kafka_440, topic):

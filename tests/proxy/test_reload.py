@@ -180,10 +180,13 @@ async def test_an_error_of_our_own_changes_nothing_is_logged_and_does_not_end_th
     await cancelled(running)
 
 
+@pytest.mark.parametrize("has_file", [True, False])
 async def test_what_a_worker_was_too_slow_for_is_tried_again_without_a_change_of_the_file(
-    tmp_path, monkeypatch
+    tmp_path, monkeypatch, has_file
 ):
+    """Without a file, the flags alone say what is to run, and SIGHUP reads the files that they name again."""
     monkeypatch.setattr(reloader, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(reloader, "AGAIN_S", 0.01)
     file = put(tmp_path / "tsproxy.yaml", SMALLEST)
     watching, changed = watched(file)
     right, tries = watching._adopt, []
@@ -197,7 +200,11 @@ async def test_what_a_worker_was_too_slow_for_is_tried_again_without_a_change_of
     monkeypatch.setattr(watching, "_adopt", adopt)
     running = asyncio.create_task(watching.run())
     put(file, SMALLEST + "policy: { mode: off }\n")
+    if not has_file:
+        monkeypatch.setattr(Source, "state", lambda _: None)
+        watching.reload_now()
     await until(lambda: changed == ["policy.mode"])
+    assert len(tries) == 3
     await cancelled(running)
 
 

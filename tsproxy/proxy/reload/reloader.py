@@ -42,6 +42,8 @@ from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.wait import wait_at_most
 
 POLL_INTERVAL_S: Final = 1.0
+AGAIN_S: Final = 30.0
+"""The time until what a worker was too slow for is tried again."""
 OF_MACHINE: Final = frozenset({"listeners[]", "admin", "decisions"})
 """The sections with settings that name a machine, such as `bind`. Two proxies may differ in them."""
 
@@ -65,6 +67,7 @@ class Reloader(Collector):
 
     def __init__(self, source: Source, running: Config, adopt: Adopt, manager: ServiceManager) -> None:
         self._adopt = adopt
+        self._again: asyncio.TimerHandle | None = None
         self._ended = dict.fromkeys(Result, 0)
         self._enforced_until_s: float | None = None
         """When a reload left less enforced (`extent`); None if none did, or another one has put it back."""
@@ -100,6 +103,8 @@ class Reloader(Collector):
 
     async def _reload(self) -> None:
         self._requested.clear()
+        if self._again is not None:
+            self._again.cancel()
         self._manager.reloading()
         result = await self._result()
         self._ended[result] += 1
@@ -115,8 +120,8 @@ class Reloader(Collector):
             sha256 = await asyncio.to_thread(sha256_of, change.config)  # it may fail, so before `_adopt`
             await self._adopt(change)
         except UnansweredError as error:
-            self._source.tried = None
-            return _rejected(str(error).splitlines(), "in a moment")
+            self._again = asyncio.get_running_loop().call_later(AGAIN_S, self._requested.set)
+            return _rejected(str(error).splitlines(), f"in {AGAIN_S:g} s")
         except ConfigError as error:
             return _rejected(str(error).splitlines())
         except (*ENDS_PROCESS, asyncio.CancelledError):

@@ -67,14 +67,18 @@ async def _run(proxy: Proxy, channel: Channel) -> None:
 
 async def _obey(channel: Channel, proxy: Proxy) -> None:
     preparing: asyncio.Task[Commit | None] | None = None
+    latest: asyncio.Task[Commit | None] | None = None
     try:
         async for line in channel.lines():
             # A report may take long on a machine that is overloaded. The loop of this worker turns.
             channel.send({"event": "heard"})
             match line["order"]:
                 case "prepare":
-                    # Its files may be on a disk that hangs, so other orders do not wait.
-                    preparing = asyncio.create_task(_prepare(proxy, channel, line["id"], line["config"]))
+                    # Its files may be on a disk that hangs, so other orders do not wait. One that finds the
+                    # last at work gets no answer: otherwise each would take one more thread.
+                    if latest is None or latest.done():
+                        latest = asyncio.create_task(_prepare(proxy, channel, line["id"], line["config"]))
+                        preparing = latest
                 case "commit":
                     commit = None if preparing is None else preparing.result()
                     assert commit is not None, "ordered only after all workers were prepared"
