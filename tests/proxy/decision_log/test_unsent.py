@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from errno import EROFS
+from errno import EROFS, ESTALE
 from pathlib import Path
 
 from hypothesis import given
@@ -83,6 +83,27 @@ def test_the_next_process_goes_on_where_a_killed_one_was(tmp_path):
     assert unsent.finish()
     assert names(tmp_path) == ["decisions-20270115T080000Z-px-boot-0001.jsonl"]
     assert list(Unsent.left_behind(tmp_path)) == []
+
+
+def test_a_removed_file_that_cannot_be_closed_is_made_again_once(tmp_path, monkeypatch):
+    """A file server may tell only then that the file is gone."""
+    unsent = Unsent.begin(tmp_path, NAME)
+    stored = tmp_path / f".unsent-{NAME}"
+    stored.unlink()
+    close = os.close
+
+    def fails(descriptor):
+        close(descriptor)
+        monkeypatch.setattr(os, "close", close)
+        raise OSError(ESTALE, os.strerror(ESTALE))
+
+    monkeypatch.setattr(os, "close", fails)
+    unsent.store()
+    assert unsent.problem == f"Stale file handle ({stored})"
+    made = stored.stat()
+    unsent.store()
+    assert (unsent.problem, stored.stat().st_ino) == (None, made.st_ino)
+    unsent.release()
 
 
 def test_lines_that_wait_in_a_folder_that_was_made_again_are_sent_by_the_next_process(tmp_path):

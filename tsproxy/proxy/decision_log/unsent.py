@@ -110,9 +110,9 @@ class Unsent:
         otherwise the next process would not send the lines that wait there."""
         with self._disk_may_fail(), suppress(FileNotFoundError):  # without the folder, no lines wait
             if is_gone(self._descriptor, self._path):
-                descriptor = _made(self._path)
-                self._close()
-                self._descriptor, self._stored = descriptor, Position()
+                removed, self._descriptor = self._descriptor, _made(self._path)
+                self._stored = Position()
+                os.close(removed)
             if self._stored != self._position:
                 os.pwrite(self._descriptor, self._position.as_text(), 0)
                 self._stored = self._position
