@@ -34,6 +34,7 @@ from tests.session.conversation import (
     view_of,
 )
 from tests.session.messages import accepted, answer, out_of_range, produce, produced, rejected, request
+from tests.session.test_repair import marked
 from tests.verdicts.rows import legacy
 from tests.wire.batches import GZIP, ZSTD, batch, record
 from tsproxy.model.custom_rule import CustomRule
@@ -140,6 +141,19 @@ def test_an_old_compression_type_rejects_no_wrong_length_that_only_brokers_that_
     session = Session(PEER, knowing(replace(LIMITS, codec=codec), policy))
     effects = [*session.client_bytes(frame, NOW_MS), *session.deadline_passed(NOW_MS + NAME_WAIT_MS)]
     assert [type(each) for each in effects if isinstance(each, SendToBroker | Emit)] == [SendToBroker]
+
+
+@pytest.mark.parametrize("times", [[-1], [NOW_MS, -1]])
+def test_the_rules_own_limits_reject_no_record_that_was_read_by_old_ones(times):
+    """By LogAppendTime a real -1 is no time. What was read by it is not read by other limits in between."""
+    settings = {"extended_timestamps": True, "before": TimeLimit(DAY_MS), "on_violation": OnViolation.STAMP}
+    old = replace(
+        LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME, before_max_ms=None, max_message_bytes=10
+    )
+    session = Session(PEER, knowing(old, view_by("r", **settings).policy))
+    frame = produce({"t": {0: marked(times)}})
+    effects = [*session.client_bytes(frame, NOW_MS), *session.deadline_passed(NOW_MS + NAME_WAIT_MS)]
+    assert [type(each) for each in effects if isinstance(each, SendToBroker | SendToClient)] == [SendToBroker]
 
 
 def test_old_limits_reject_no_later_message_of_a_set_either():

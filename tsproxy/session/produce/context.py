@@ -72,10 +72,11 @@ class PartitionReader:
         context = replace(context, policy=policy, others=others)
         if policy.limits == limits:
             return context
+        context = replace(context, _answers=[])
+        if context.facts is None or context.facts.fault is not Fault.MALFORMED_RECORD:
+            return context
         opened = _Opened(context.batch, policy.limits, self.limits, self.work, context.is_extended)
-        is_malformed = context.facts is not None and context.facts.fault is Fault.MALFORMED_RECORD
-        facts = opened.facts() if is_malformed else context.facts
-        return replace(context, reader=opened, facts=facts, _answers=[])
+        return replace(context, reader=opened, facts=opened.facts())
 
     def may_rewrite(self, scanned: RecordSet) -> bool:
         """True if the rule rewrites batches and the set is one batch. A broker must reject a set of more. A
