@@ -164,17 +164,17 @@ class Publication:
         """With the owners of a file on another file system. If no option names one: of `owners.toml` in the
         store, if it is there. Raises UsageError for a mistake in it, and AnalysisException if a file that an
         option names does not exist."""
-        text, path = None, f"{store}/{_OWNERS}"
-        if isinstance(self.owners, str):
-            text, path = files.read_far(spark, self.owners), self.owners
-        elif self.owners is None and store is not None:
-            text = files.read_if_there(spark, store, _OWNERS)
-        if text is None:
-            return self
+        text, path = None, self.owners if isinstance(self.owners, str) else f"{store}/{_OWNERS}"
         try:
-            return replace(self, owners=owners.parse(text, path))
+            if isinstance(self.owners, str):
+                text = files.read_far(spark, path)
+            elif self.owners is None and store is not None:
+                text = files.read_if_there(spark, store, _OWNERS)
+            return self if text is None else replace(self, owners=owners.parse(text, path))
         except owners.OwnersError as error:
             raise UsageError(str(error)) from None
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} is not UTF-8: {error}") from None
 
     def completed(
         self,

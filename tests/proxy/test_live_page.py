@@ -183,6 +183,25 @@ def test_records_that_are_only_counted_are_no_alarm_and_are_told_apart():
     assert "an old archive?" in text
 
 
+def test_records_of_eight_days_ago_that_a_candidate_of_seven_counts_are_not_far_behind():
+    """They would be rejected. Only what is older than ten years is a likely mistake."""
+    old_ms = NOW_MS - 8 * 24 * 60 * MINUTE_MS
+    counted = replace(
+        REJECTED,
+        now_ms=NOW_MS,
+        verdict=VerdictName.ACCEPTED,
+        would_reject=True,
+        rule=CANDIDATE,
+        reason=Reason.TOO_OLD,
+        unit_guess=None,
+        culprits=(Culprit(0, old_ms),),
+    )
+    text = text_of(report_of(counted))
+
+    assert "counted, not rejected" in text
+    assert "far behind" not in text
+
+
 @pytest.mark.parametrize(
     ("ends", "cards"),
     [

@@ -145,7 +145,7 @@ def test_an_old_compression_type_rejects_no_wrong_length_that_only_brokers_that_
 
 @pytest.mark.parametrize("times", [[-1], [NOW_MS, -1]])
 def test_the_rules_own_limits_reject_no_record_that_was_read_by_old_ones(times):
-    """By LogAppendTime a real -1 is no time. What was read by it is not read by other limits in between."""
+    """By LogAppendTime a real -1 is no time, and no other limits read it anew in between."""
     settings = {"extended_timestamps": True, "before": TimeLimit(DAY_MS), "on_violation": OnViolation.STAMP}
     old = replace(
         LIMITS, timestamp_type=TimestampType.LOG_APPEND_TIME, before_max_ms=None, max_message_bytes=10

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from spark_reports.commands.publishing import Publication
+from spark_reports.errors import UsageError
 from spark_reports.render import html, sheet
-from spark_reports.report import links, owners, words
+from spark_reports.report import files, links, owners, words
 from tests.spark_reports import reports, rolled
 from tests.spark_reports.pure.test_html import Page
 
@@ -249,3 +251,9 @@ def test_the_example_of_the_documents_can_be_read():
     entries = found(example).entries
     assert [entry.team for entry in entries] == ["Payments", "Devices", "Orders", "Search"]
     assert all(entry.channel for entry in entries)
+
+
+def test_a_file_of_owners_that_is_not_utf_8_is_named_on_another_file_system_too(monkeypatch):
+    monkeypatch.setattr(files, "read_far", lambda *_: "für".encode("latin-1").decode())
+    with pytest.raises(UsageError, match=r"^s3a://lake/owners\.toml is not UTF-8: .* position 1"):
+        Publication("out", (), owners="s3a://lake/owners.toml").loaded(None)

@@ -7,7 +7,7 @@ from typing import Final
 from tsproxy.decisions.totals import Key
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.outcome import VerdictName
-from tsproxy.model.policy import CANDIDATE
+from tsproxy.model.policy import CANDIDATE, FAR_BEHIND_MS
 from tsproxy.model.units import UNITS
 from tsproxy.model.verdict import Reason, UnitGuess
 from tsproxy.model.words import dated
@@ -70,7 +70,7 @@ class Sender:
         if unit is not None:
             text = "timestamps are 0: a time that was never set"
             return text, "set the event's time, or send no timestamp"
-        if _is_far_behind(key):
+        if self._is_far_behind:
             advice = "an old archive? If not, check the producer's unit and clock"
             return "timestamps are far behind the clock", advice
         if key.reason and key.is_about_records:
@@ -81,8 +81,16 @@ class Sender:
     def outcome(self) -> str:
         key = self.row.key
         if self.is_only_counted:
-            return "far behind, only counted" if _is_far_behind(key) else "counted, not rejected"
+            return "far behind, only counted" if self._is_far_behind else "counted, not rejected"
         return "repaired" if key.verdict == VerdictName.REPAIRED else "rejected"
+
+    @property
+    def _is_far_behind(self) -> bool:
+        """True if the candidate limits counted records that are more than ten years old, by their example. No
+        broker limit rejects old records by default, so these are likely mistakes."""
+        key, sent = self.row.key, self.row.timestamp_ms
+        is_counted = key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
+        return is_counted and (sent is None or sent < self.row.last_ms - FAR_BEHIND_MS)
 
     def sent(self, now_ms: int) -> str | None:
         """An example of a timestamp, with its date, and the date that was probably meant."""
@@ -123,12 +131,6 @@ def _joined(row: Offender) -> Offender:
 
 def _unit(key: Key) -> UnitGuess | None:
     return UnitGuess(key.unit_guess) if key.unit_guess else None
-
-
-def _is_far_behind(key: Key) -> bool:
-    """True if the candidate limit has counted records as too old. No broker limit rejects old records by
-    default, so they are only counted."""
-    return key.rule == CANDIDATE and key.reason == Reason.TOO_OLD
 
 
 def _error_name(error_code: int) -> str:
