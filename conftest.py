@@ -22,7 +22,7 @@ from spark_reports.spark.session import spark_session
 from tests import full_only, native_code
 from tests.log_events.checked import check_all_lines
 from tests.markers import add_markers, without_others
-from tests.shared_brokers import attached, plain_broker
+from tests.shared_brokers import NEVER_KILLED, attached
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
 if TYPE_CHECKING:
@@ -98,21 +98,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def kafka_440(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluster]:
     """One plain Kafka 4.4.0 broker: by default no record may be over an hour ahead."""
-    async with attached(request.config, "4.4.0") or plain_broker("4.4.0") as kafka:
+    async with attached(request.config, "4.4.0") or KafkaCluster("4.4.0", properties=NEVER_KILLED) as kafka:
         yield kafka
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def kafka_431(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluster]:
     """One plain Kafka 4.3.1 broker: by default no record may be over an hour ahead."""
-    async with attached(request.config, "4.3.1") or plain_broker("4.3.1") as kafka:
+    async with attached(request.config, "4.3.1") or KafkaCluster("4.3.1", properties=NEVER_KILLED) as kafka:
         yield kafka
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def kafka_391(request: pytest.FixtureRequest) -> AsyncIterator[KafkaCluster]:
     """One plain Kafka 3.9.1 broker: by default any timestamp goes."""
-    async with attached(request.config, "3.9.1") or plain_broker("3.9.1") as kafka:
+    async with attached(request.config, "3.9.1") or KafkaCluster("3.9.1", properties=NEVER_KILLED) as kafka:
         yield kafka
 
 

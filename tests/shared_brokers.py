@@ -32,10 +32,9 @@ _owners: list["subprocess.Popen[bytes]"] = []
 """Kept, since Python warns of a process that is forgotten while it runs."""
 
 
-def plain_broker(version: str) -> KafkaCluster:
-    """A broker that no test kills. It has no short session, which would end while its process waits for
-    a core: without a leader a partition answers 6 where its limits would answer 32."""
-    return KafkaCluster(version, properties={"broker.session.timeout.ms": "600000"})
+NEVER_KILLED = {"broker.session.timeout.ms": "600000"}
+"""A broker that no test kills has no short session, which would end while its process waits for a core:
+without a leader a partition answers 6 where its limits would answer 32."""
 
 
 class Attached(KafkaCluster):
@@ -107,7 +106,7 @@ def _wait_until_the_run_ends(folder: Path) -> None:
 
 
 async def _own(version: str, found: Path) -> None:
-    async with plain_broker(version) as kafka:
+    async with KafkaCluster(version, properties=NEVER_KILLED) as kafka:
         node = kafka.node(1)
         ports = (node.port, node.internal_port, node.controller_port)
         unfinished = found.with_suffix(".part")
