@@ -178,7 +178,7 @@ class Supervisor:
             if problems:
                 for member in self._members:
                     member.abandon()
-                error = UnansweredError if late else ConfigError
+                error = UnansweredError if [*problems] == late else ConfigError
                 raise error(*(Problem("", "", problem) for problem in problems))
             for member in self._members:
                 member.commit(for_workers)

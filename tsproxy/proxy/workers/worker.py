@@ -67,7 +67,7 @@ async def _run(proxy: Proxy, channel: Channel) -> None:
 
 async def _obey(channel: Channel, proxy: Proxy) -> None:
     preparing: asyncio.Task[Commit | None] | None = None
-    latest: asyncio.Task[Commit | None] | None = None
+    at_work = set[asyncio.Task[Commit | None]]()
     try:
         async for line in channel.lines():
             # A report may take long on a machine that is overloaded. The loop of this worker turns.
@@ -76,9 +76,10 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                 case "prepare":
                     # Its files may be on a disk that hangs, so other orders do not wait. One that finds the
                     # last at work gets no answer: otherwise each would take one more thread.
-                    if latest is None or latest.done():
-                        latest = asyncio.create_task(_prepare(proxy, channel, line["id"], line["config"]))
-                        preparing = latest
+                    if not at_work:
+                        preparing = asyncio.create_task(_prepare(proxy, channel, line["id"], line["config"]))
+                        at_work.add(preparing)
+                        preparing.add_done_callback(at_work.discard)
                 case "commit":
                     commit = None if preparing is None else preparing.result()
                     assert commit is not None, "ordered only after all workers were prepared"
