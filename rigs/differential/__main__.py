@@ -14,11 +14,11 @@ import uuid
 from rigs.differential.lines import address_of
 from rigs.differential.run import Comparison, Tally
 from rigs.differential.topics import CHANGING, change, create_topics
+from tests.shared_brokers import NEVER_KILLED
 from tsproxy.testing.kafka_cluster import KafkaCluster
 
-PROPERTIES = {"log.cleaner.backoff.ms": "3600000", "broker.session.timeout.ms": "600000"}
-"""A cleaner at work would change what was stored. A broker that is late with its heartbeats leads nothing for
-a moment (NOT_LEADER_OR_FOLLOWER)."""
+PROPERTIES = {**NEVER_KILLED, "log.cleaner.backoff.ms": "3600000"}
+"""A cleaner at work would change what was stored."""
 
 MAX_SLICES = 10
 

@@ -166,17 +166,19 @@ def test_what_the_broker_rejected_for_something_else_names_its_error_and_no_bad_
     assert "bad record" not in text.partition("Producers with bad or rejected records")[2]
 
 
+COUNTED = replace(
+    REJECTED,
+    now_ms=NOW_MS,
+    verdict=VerdictName.ACCEPTED,
+    would_reject=True,
+    rule=CANDIDATE,
+    reason=Reason.TOO_OLD,
+    unit_guess=None,
+)
+
+
 def test_records_that_are_only_counted_are_no_alarm_and_are_told_apart():
-    counted = replace(
-        REJECTED,
-        now_ms=NOW_MS,
-        verdict=VerdictName.ACCEPTED,
-        would_reject=True,
-        rule=CANDIDATE,
-        reason=Reason.TOO_OLD,
-        unit_guess=None,
-    )
-    text = text_of(report_of(counted))
+    text = text_of(report_of(COUNTED))
 
     assert "nothing rejected in the last 5 minutes, records of 1 producer only counted" in text
     assert "far behind, only counted" in text
@@ -186,17 +188,7 @@ def test_records_that_are_only_counted_are_no_alarm_and_are_told_apart():
 def test_records_of_eight_days_ago_that_a_candidate_of_seven_counts_are_not_far_behind():
     """They would be rejected. Only what is older than ten years is a likely mistake."""
     old_ms = NOW_MS - 8 * 24 * 60 * MINUTE_MS
-    counted = replace(
-        REJECTED,
-        now_ms=NOW_MS,
-        verdict=VerdictName.ACCEPTED,
-        would_reject=True,
-        rule=CANDIDATE,
-        reason=Reason.TOO_OLD,
-        unit_guess=None,
-        culprits=(Culprit(0, old_ms),),
-    )
-    text = text_of(report_of(counted))
+    text = text_of(report_of(replace(COUNTED, culprits=(Culprit(0, old_ms),))))
 
     assert "counted, not rejected" in text
     assert "far behind" not in text

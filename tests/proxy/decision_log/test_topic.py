@@ -120,6 +120,18 @@ def to_topic(folder, monkeypatch, connected):
     return DecisionTopic(config.decisions.topic, config.upstream, None, folder, NAME)
 
 
+def stored(monkeypatch):
+    """The looks at the stored position, one for each attempt to store it."""
+    looks, store = [], Unsent.store
+
+    def looked(unsent):
+        store(unsent)
+        looks.append(unsent)
+
+    monkeypatch.setattr(Unsent, "store", looked)
+    return looks
+
+
 LINE = b'{"event":"heartbeat","v":1,"ts":"","proxy":"p","boot":"b","seq":0}'
 
 
@@ -146,13 +158,14 @@ async def test_on_a_full_disk_each_line_is_sent_once_and_the_disk_is_at_fault(sm
     """The topic got the same lines every two seconds, until there was room for their position."""
     monkeypatch.setattr(of_topic, "POLL_INTERVAL_S", 0.01)
     monkeypatch.setattr(of_topic, "RETRY_MS", 1)
-    accepting = Accepting()
+    accepting, looks = Accepting(), stored(monkeypatch)
     sending = to_topic(small_disk, monkeypatch, accepting.connected)
     sending.start()
     write(small_disk, 1, LINE + b"\n", is_open=True)
     fill(small_disk / "ballast")
     await until(sending.warnings)
-    await asyncio.sleep(0.1)
+    looks.clear()
+    await until(lambda: len(looks) > 3)
     position = small_disk / f".unsent-{NAME}"
     told = f"the decision log cannot be written: No space left on device ({position})"
     assert (sending.warnings(), sending.is_up) == ([told], True)
@@ -180,14 +193,15 @@ async def test_a_folder_that_was_made_again_gets_its_position_again(tmp_path, mo
     """After a kill, the next process did not send the lines that waited there."""
     for name, value in {"POLL_INTERVAL_S": 0.01, "SEND_WARN_S": 0.01, "RETRY_MS": 1}.items():
         monkeypatch.setattr(of_topic, name, value)
-    folder = tmp_path / "decisions"
+    folder, looks = tmp_path / "decisions", stored(monkeypatch)
     folder.mkdir()
     write(folder, 1, LINE + b"\n", is_open=True)
     sending = to_topic(folder, monkeypatch, brokers().connected)
     sending.start()
     await until(lambda: sending.is_up or sending.warnings())
     folder.rename(tmp_path / "moved")
-    await asyncio.sleep(0.05)
+    looks.clear()
+    await until(lambda: len(looks) > 1)
     assert not any("written" in warning for warning in sending.warnings())
     folder.mkdir()
     await until((folder / f".unsent-{NAME}").exists)
