@@ -16,12 +16,15 @@ from tests.kit.client import connections, produced
 from tests.proxy.running import EITHER, TWO, events, file_for, page, pids, put
 from tests.proxy.world import until
 from tsproxy.clock import Clock
-from tsproxy.config.problems import Problem
+from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.source import Source
 from tsproxy.proxy.reload import reloader
 from tsproxy.proxy.reload.reloader import Reloader, UnansweredError, sha256_of
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.wait import cancelled
+from tsproxy.proxy.workers.member import Member
+from tsproxy.proxy.workers.supervisor import Supervisor
 from tsproxy.testing.proxy import RunningProxy
 
 HOUR_MS = 3_600_000
@@ -206,6 +209,33 @@ async def test_what_a_worker_was_too_slow_for_is_tried_again_without_a_change_of
     await until(lambda: changed == ["policy.mode"])
     assert len(tries) == 3
     await cancelled(running)
+
+
+LATE = "worker 1 has not answered for 10 s"
+
+
+@pytest.mark.parametrize(
+    ("answers", "told", "error"),
+    [
+        ([None, []], [LATE], UnansweredError),  # tried again
+        ([None, ["a mistake"]], [LATE, "a mistake"], ConfigError),  # it would be told each time
+        ([["a mistake"], ["a mistake"]], ["a mistake"], ConfigError),
+    ],
+)
+async def test_only_what_nothing_but_a_slow_worker_prevented_is_tried_again(
+    tmp_path, monkeypatch, answers, told, error
+):
+    file = put(tmp_path / "tsproxy.yaml", f"{SMALLEST}workers: 2\n")
+    config, manager = config_of(file.read_text()), ServiceManager.of({})
+    supervisor = Supervisor(config, Source(file, lambda: config), manager, Clock(), lambda _: None)
+
+    async def prepare(member, _):
+        return answers[member.number - 1]
+
+    monkeypatch.setattr(Member, "prepare", prepare)
+    with pytest.raises(ConfigError) as caught:
+        await supervisor.adopt(Reloaded(config, (), ()))
+    assert (type(caught.value), str(caught.value).splitlines()) == (error, told)
 
 
 LISTENER = "listeners: [{ bind: '10.0.0.1:9192' }]\n"
