@@ -124,7 +124,8 @@ async def test_without_a_token_everybody_reads_and_any_credentials_are_passed_ov
 
 
 @on_both_loops
-async def test_pages_come_over_tls_and_a_plain_reader_gets_none(certificates):
+async def test_pages_come_over_tls_to_their_end_and_a_plain_reader_gets_none(certificates, monkeypatch):
+    monkeypatch.setattr(admin_http, "REQUEST_TIMEOUT_S", 600)  # this alone ended an answer
     server = AdminHttp(PAGES, AdminSettings, tls_of(certificates.issue("admin")))
     address = server.start(Address("127.0.0.1", 0))
     client = client_context(certificates.certificate)

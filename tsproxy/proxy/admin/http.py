@@ -189,15 +189,18 @@ async def _read_head(reader: asyncio.StreamReader) -> bytes | None:
 
 
 async def _send(answer: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send, and wait until the other end closes. If we closed with bytes unread, the kernel would reset the
-    connection, and the answer to an oversized request would be lost."""
+    """Send, say that this was all, and wait until the other end closes. If we closed with bytes unread, the
+    kernel would reset the connection, and the answer to an oversized request would be lost."""
     writer.transport.set_write_buffer_limits(0)
     writer.write(answer)
     await writer.drain()
-    if writer.can_write_eof():  # not with TLS: `Content-Length` shows the end there
+    if writer.can_write_eof():
         writer.write_eof()
-    while await reader.read(MAX_HEAD_BYTES):
-        pass
+        while await reader.read(MAX_HEAD_BYTES):
+            pass
+    else:  # TLS: to close is to send the end, and to wait for that of the other
+        writer.close()
+        await writer.wait_closed()
 
 
 def _plain(status: HTTPStatus, *headers: str) -> Answer:
