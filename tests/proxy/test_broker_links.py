@@ -9,6 +9,7 @@ from tests.kit.tasks import beside
 from tests.proxy.world import until
 from tsproxy.cluster.admin_connection import ConversationError, RejectedError, TopicAnswer
 from tsproxy.model.addresses import Address
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.brokers import links
 from tsproxy.proxy.brokers.links import BrokerLink
 
@@ -54,6 +55,14 @@ class Answering:
     async def has_authorizer(self, _node_id):
         self.authorizer_asked += 1
         return self.authorizes
+
+
+class Describing(Answering):
+    error_code = ErrorCode.NONE
+
+    async def describe(self, topics):
+        values = {} if self.error_code else {"max.message.bytes": "1"}
+        return [TopicAnswer(topic, self.error_code, values) for topic in topics]
 
 
 @pytest.fixture
@@ -102,10 +111,6 @@ async def test_a_broker_that_has_not_told_its_limits_is_a_warning_until_it_does(
     monkeypatch.setattr(links, "FIRST_RETRY_MS", 1)
     is_reachable, made = False, []
 
-    class Describing(Answering):
-        async def describe(self, topics):
-            return [TopicAnswer(topic, 0, {"max.message.bytes": "1"}) for topic in topics]
-
     @contextlib.asynccontextmanager
     async def connect(address, on_end):
         if not is_reachable:
@@ -130,6 +135,32 @@ async def test_a_broker_that_has_not_told_its_limits_is_a_warning_until_it_does(
         assert link.given
         link.client_connected()
         assert link.given is None, "it may have come back with other limits"
+
+
+async def test_values_that_a_broker_shows_no_more_are_not_confirmed_and_end_with_its_connection(monkeypatch):
+    """A good record was rejected by old values, as long as the topic was named that showed them once."""
+    monkeypatch.setattr(links, "FIRST_RETRY_MS", 1)
+    made = []
+
+    @contextlib.asynccontextmanager
+    async def connect(_address, on_end):
+        made.append((Describing(), on_end))
+        yield made[-1][0]
+
+    link = BrokerLink(7, Address("kafka-7", 9092), connect, lambda: None, lambda: None)
+    link.query(("orders",))
+    async with beside(link.run()):
+        await until(lambda: link.given)
+        assert link.is_confirmed
+        monkeypatch.setattr(Describing, "error_code", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        link.query(("orders",))
+        await link.is_settled.wait()
+        assert link.given
+        assert not link.is_confirmed
+        [(connection, on_end)] = made
+        connection.has_ended = True
+        on_end()
+        await until(lambda: link.given is None)
 
 
 async def test_a_broker_is_asked_once_a_connection_whether_anybody_may_write(link):

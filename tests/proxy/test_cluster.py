@@ -228,6 +228,18 @@ def test_a_topic_stays_unreadable_until_its_new_limits_are_in_force():
     assert "orders" in topics.unreadable
 
 
+def test_brokers_are_asked_for_their_values_by_topics_that_exist_and_may_be_read():
+    """By one that is gone or denied, they show nothing, and their old values would stay in force."""
+    topics, values = Topics(), {"message.timestamp.after.max.ms": "42"}
+    topics.update([TopicAnswer(topic, ErrorCode.NONE, values) for topic in ("denied", "gone?", "orders")], 0)
+    topics.update([TopicAnswer("denied", ErrorCode.TOPIC_AUTHORIZATION_FAILED, {})], 0)
+    topics.settled()
+    assert topics.examples() == ("gone?",)
+    assert topics.examples(["orders"]) == ("orders",)
+    topics.update([TopicAnswer("denied", ErrorCode.NONE, values)], 0)  # granted
+    assert topics.examples(["denied"]) == ("denied",)
+
+
 def test_a_topic_that_comes_to_have_limits_is_one_that_a_producer_uses():
     """It was kept because a producer had named it. Its producer may send next after the next refresh."""
     topics, values = Topics(), {"message.timestamp.after.max.ms": "42"}

@@ -82,10 +82,11 @@ def given_by(answers: Iterable[TopicAnswer]) -> Given | None:
     return Given(values, frozenset(defaults), frozenset(known)) if known else None
 
 
-def examples(topics: Mapping[str, Overrides]) -> tuple[str, ...]:
-    """A few topics whose descriptions show all broker values that apply to any of `topics` (by topic)."""
+def examples(topics: Iterable[tuple[str, Overrides]]) -> tuple[str, ...]:
+    """A few topics whose descriptions show all broker values that apply to any of `topics`. Earlier ones are
+    preferred."""
     first: dict[Overrides, str] = {}
-    for topic, overrides in topics.items():
+    for topic, overrides in topics:
         first.setdefault(overrides, topic)
     missing, chosen = set(CONFIG_NAMES), []
     for overrides, topic in sorted(first.items(), key=lambda pair: len(pair[0])):

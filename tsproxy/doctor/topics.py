@@ -65,7 +65,7 @@ class Described:
 async def describe(rights: Rights, nodes: Sequence[Node]) -> Described:
     """The configuration of topics. Each broker is queried for the values that it gives to topics."""
     readable = [answer for answer in rights.described if answer.error_code == ErrorCode.NONE]
-    shown = examples({answer.topic: overrides_of(answer) for answer in readable})
+    shown = examples((answer.topic, overrides_of(answer)) for answer in readable)
     given = await asyncio.gather(*(_given(node.connection, shown) for node in nodes))
     return Described(readable, {node.node_id: values for node, values in zip(nodes, given, strict=True)})
 

@@ -492,7 +492,7 @@ class Cluster:
             self._topics.update(described, self._clock.monotonic_ms())
             if self._clock.monotonic_ms() - began_ms > LISTING_MS:
                 break
-        self._links.query(self._topics.examples)
+        self._links.query(self._topics.examples())
 
     async def _read_wanted(self, connection: AdminConnection) -> None:
         now_ms = self._wanted_read_ms = self._clock.monotonic_ms()
@@ -552,7 +552,7 @@ class Cluster:
     async def _publish_read(self, why: str, read: Sequence[str] = ()) -> None:
         """Publish the limits of the topics that were read, when all brokers have told their values. The
         topics in `read` have fresh limits then, unless the values of some broker are older."""
-        self._links.query(self._topics.examples)
+        self._links.query(self._topics.examples(read))
         is_confirmed = await self._links.answered()
         self._topics.settled()
         self._fresh.answered(read if is_confirmed else ())

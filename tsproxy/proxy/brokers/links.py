@@ -17,6 +17,7 @@ from tsproxy.cluster.admin_connection import (
     AdminConnection,
     ConversationError,
     RejectedError,
+    TopicAnswer,
     connected,
 )
 from tsproxy.cluster.conversation import Pause, keep_conversing
@@ -29,6 +30,7 @@ from tsproxy.log_events.catalogue import (
     CLUSTER_CONVERSATION_CRASHED,
 )
 from tsproxy.model.addresses import Address
+from tsproxy.model.kafka import ErrorCode
 from tsproxy.proxy.notes import Trouble, frames_of
 from tsproxy.proxy.wait import RetryWait, cancelled
 from tsproxy.tls.contexts import CurrentTls
@@ -82,6 +84,8 @@ class BrokerLink:
         self._on_change = on_change
         self._on_outage = on_outage
         self._retry = RetryWait(FIRST_RETRY_MS)
+        self._shows_all = True
+        """False if the broker could not describe a topic of the latest query: it is gone, or denied."""
         self._topics: tuple[str, ...] = ()
         self._unknown: str | None = None
         """The reason why the broker has not told its values, once it was logged."""
@@ -106,7 +110,7 @@ class BrokerLink:
     @property
     def is_confirmed(self) -> bool:
         """True if no value of the broker is in force that was read before the latest query."""
-        return self.given is None or (self.is_settled.is_set() and not self._is_lost)
+        return self.given is None or (self.is_settled.is_set() and self._shows_all and not self._is_lost)
 
     def client_connected(self) -> None:
         """A client reaches this address. If our own connection has ended, another broker may be there."""
@@ -196,7 +200,7 @@ class BrokerLink:
                 self._is_due, topics = False, self._topics
                 answers = await connection.describe(topics)
                 self._answered()
-                self._described(given_by(answers))
+                self._described(answers)
                 if self._asks_authorizer and not has_asked:
                     self.is_open_to_all = not await connection.has_authorizer(self._node_id)
                     has_asked = True
@@ -210,12 +214,16 @@ class BrokerLink:
         self._end_hang_check()
         self._hangs.over(node_id=self._node_id, address=str(self.address))
 
-    def _described(self, given: Given | None) -> None:
+    def _described(self, answers: Sequence[TopicAnswer]) -> None:
         if self._is_lost:
             self._is_lost = False
             self._on_outage()
         self._unknown = None
-        if given is not None and given != self.given:
+        self._shows_all = all(answer.error_code == ErrorCode.NONE for answer in answers)
+        given = given_by(answers)
+        if given is None and self.connection is not None:
+            given = self.given  # over a new connection, the values of the former one say nothing
+        if given != self.given:
             self.given = given
             self._on_change()
 

@@ -1,7 +1,7 @@
 """The topics that producers write to, and the limits that result from brokers' answers about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from tsproxy.cluster.admin_connection import TopicAnswer
@@ -142,10 +142,13 @@ class Topics:
     def names(self) -> list[str]:
         return [*self._overrides, *self.absent]
 
-    @property
-    def examples(self) -> tuple[str, ...]:
-        """A few topics whose descriptions show all values of a broker that matter."""
-        return examples(self._overrides)
+    def examples(self, read: Sequence[str] = ()) -> tuple[str, ...]:
+        """A few topics whose descriptions show all values of a broker that matter. The topics in `read` have
+        just been read, and are preferred: another one may be gone. One that may not be read shows nothing.
+        """
+        names = chain((topic for topic in read if topic in self), self._overrides)
+        may_be_read = (topic for topic in names if topic not in self.unreadable or topic in self._read)
+        return examples((topic, self._overrides[topic]) for topic in may_be_read)
 
     def used(self, topic: str, now_ms: int) -> None:
         if topic in self._overrides:
