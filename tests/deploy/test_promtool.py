@@ -13,6 +13,7 @@ import yaml
 from rigs.incidents.catalogue import INCIDENTS
 from tests.deploy.go_tools import PROMTOOL, needs_tools
 from tests.deploy.test_monitoring import ALERTS, PROMETHEUS, QUERIES
+from tsproxy.proxy.metrics.results import NO_BROKER, Result
 
 pytestmark = needs_tools
 
@@ -110,6 +111,7 @@ HEALTHY = {
     name("tsproxy_limits_total", limit="idle"): rising(2),
     name("tsproxy_buffered_ratio"): steady(0.05),
     name("tsproxy_memory_used_ratio"): steady(0.4),
+    name("tsproxy_memory_mark"): steady(0),
     name("process_open_fds"): steady(4_000),
     name("process_max_fds"): steady(65_536),
     FAST: rising(590),
@@ -172,7 +174,7 @@ WORLDS = [
     World("TsproxyCertificateExpiresSoon", {EXPIRY: rising(-60, 7 * 86_400 + 60 * FROM)}, 100),
     World("TsproxyCertificateExpires", {EXPIRY: then(8_640_000, -5)}),
     World("TsproxyBuffersNearlyFull", {name("tsproxy_buffered_ratio"): then(0.05, 0.9)}),
-    World("TsproxyMemoryNearlyFull", {name("tsproxy_memory_used_ratio"): then(0.4, 0.9)}),
+    World("TsproxyMemoryNearlyFull", {name("tsproxy_memory_mark"): then(0, 1)}),
     World("TsproxyFileDescriptorsFew", {name("process_open_fds"): then(4_000, 60_000)}),
     World("TsproxySlow", {FAST: "0+590x29 17110+300x150"}, 60),
     World("TsproxyEventLoopLate", {ON_TIME: "0+240x29 6960+120x150"}, 60),
@@ -299,6 +301,22 @@ def test_a_broker_that_is_back_after_six_seconds_pages_nobody(tmp_path):
     looks = [{**firing(0, []), "eval_time": f"{seconds}s"} for seconds in range(150, 600, 15)]
     for value in ("_x10 4x50", "0x10 4x50"):
         test(tmp_path, {**group(series | {failed: value}, looks), "interval": "15s"})
+
+
+@pytest.mark.parametrize(
+    "result", [each for each in Result if each is not Result.SERVED], ids=lambda result: result.label
+)
+def test_clients_fail_from_the_share_on_that_the_proxy_itself_reports(tmp_path, result):
+    """A share of 100 connections a minute: a bit less, then a bit more."""
+    broker = NO_BROKER if result in {Result.HANDSHAKE_FAILED, Result.LIMIT_REACHED} else "2"
+    less, more = (round(100 * result.reported_from) + difference for difference in (-4, 4))
+    for failed, alerts in ((less, []), (more, ["TsproxyClientsFail"])):
+        series = {
+            name("up"): steady(1),
+            clients("served", "2"): rising(100 - failed),
+            clients(result.label, broker): rising(failed),
+        }
+        test(tmp_path, group(series, [firing(60, alerts)]))
 
 
 def test_a_share_of_rejections_that_is_usual_does_not_fire(tmp_path):

@@ -112,32 +112,38 @@ def of(limit):
     return config_of(["192.0.2.1:9"], limits=f"{{ memory: {limit} }}")
 
 
+def gauge():
+    return Gauge("shown", "", registry=None)
+
+
+def guard_of(limits, ratio, mark):
+    return MemoryGuard(of("100MiB"), limits, lambda: 0, ratio, mark)
+
+
 def test_decisions_are_performed(monkeypatch):
     limits, one, used = ProcessLimits(LIMITS, Clock()), Connection(weight_bytes=MIB), [0]
     monkeypatch.setattr(memory_use, "used_bytes", lambda: used[0])
     limits.join(one, "192.0.2.1")
-    ratio = Gauge("used", "", registry=None)
-    guard, seen = MemoryGuard(of("100MiB"), limits, lambda: 0, ratio), []
+    guard, seen = guard_of(limits, ratio := gauge(), mark := gauge()), []
     for mib in (50, 82, 87, 99, 50):
         used[0] = mib * MIB
         guard.step_done(is_large=True)
         guard.check()
-        seen.append(
-            (limits.admit("192.0.2.1"), one.is_paused, bool(one.ended), ratio.collect()[0].samples[0].value)
-        )
+        shown = [each.collect()[0].samples[0].value for each in (ratio, mark)]
+        seen.append((limits.admit("192.0.2.1"), one.is_paused, bool(one.ended), *shown))
     assert seen == [
-        (None, False, False, 0.5),
-        (Limit.MEMORY, False, False, 0.82),
-        (Limit.MEMORY, True, False, 0.87),
-        (Limit.MEMORY, True, True, 0.99),
-        (None, False, True, 0.5),
+        (None, False, False, 0.5, 0),
+        (Limit.MEMORY, False, False, 0.82, 1),
+        (Limit.MEMORY, True, False, 0.87, 2),
+        (Limit.MEMORY, True, True, 0.99, 3),
+        (None, False, True, 0.5, 0),
     ]
 
 
 def test_the_way_back_is_a_larger_limit(monkeypatch):
     limits = ProcessLimits(LIMITS, Clock())
     monkeypatch.setattr(memory_use, "used_bytes", [95 * MIB, 95 * MIB, 0].pop)
-    guard = MemoryGuard(of("100MiB"), limits, lambda: 0, Gauge("used", "", registry=None))
+    guard = guard_of(limits, gauge(), gauge())
     guard.check()
     assert guard.warnings() == ["limits.memory: connections are closed"]
     guard.apply(of("200MiB"))

@@ -138,6 +138,7 @@ class Proxy:
             self._limits,
             lambda: self.metrics.from_clients.bytes,
             catalogue.MEMORY_USED_RATIO.gauge(self.metrics.registry),
+            catalogue.MEMORY_MARK.gauge(self.metrics.registry),
         )
         self._results = ConnectionResults(clock)
         self._upstream = Upstream(tls, self._cluster.client_connected)

@@ -27,15 +27,22 @@ _IN_VAIN: Final = "closing connections did not help: clients are served, and new
 
 
 class MemoryGuard:
-    """Holds one process within its share of `limits.memory`. `used_ratio` gets each reading."""
+    """Holds one process within its share of `limits.memory`. `used_ratio` gets each reading, `mark` the mark
+    that it has reached."""
 
     def __init__(
-        self, config: Config, limits: ProcessLimits, received_bytes: Callable[[], int], used_ratio: Gauge
+        self,
+        config: Config,
+        limits: ProcessLimits,
+        received_bytes: Callable[[], int],
+        used_ratio: Gauge,
+        mark: Gauge,
     ) -> None:
         self._limits = limits
         self._received_bytes = received_bytes
         self._seen_bytes = 0
         self._used_ratio = used_ratio
+        self._mark = mark
         self._own_bytes = memory_use.used_bytes() or 0
         self._decision = Decision()
         self._logged: tuple[int, bool] = 0, False
@@ -79,6 +86,7 @@ class MemoryGuard:
         self._used_ratio.set(used_bytes / limit_bytes)
         self._interval_s = CHECK_S if used_bytes < limit_bytes / 2 else CHECK_SOONER_S
         before, self._decision = self._decision, self._overload.decide(used_bytes)
+        self._mark.set(self._decision.mark)
         self._limits.admission.is_full = self._decision.mark > 0
         if not (before.reads and self._decision.reads):
             self._limits.read_from_clients(self._decision.reads)

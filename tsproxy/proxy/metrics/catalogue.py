@@ -150,6 +150,11 @@ MEMORY_USED_RATIO: Final = gauge_row(
     "Memory of a process, as a part of its share of limits.memory",
     joined=Joined.HIGHEST,
 )
+MEMORY_MARK: Final = gauge_row(
+    "tsproxy_memory_mark",
+    "The mark that a process's memory has reached, 0 to 3: from 1 on, no more clients are accepted",
+    joined=Joined.HIGHEST,
+)
 BYTES: Final = counter_row("tsproxy_bytes_total", "Bytes received, by sender", ("direction",))
 THROTTLE_SECONDS: Final = counter_row(
     "tsproxy_throttle_seconds_total", "Time for which clients were throttled because of rejections"
