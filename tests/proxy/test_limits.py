@@ -9,14 +9,20 @@ import structlog
 from tests.config.files import SMALLEST, config_of
 from tests.proxy.frames import answer, request
 from tests.proxy.loops import on_both_loops
+from tests.proxy.running import put
 from tests.proxy.wire import MIB, PEER, wire
 from tests.proxy.world import until
 from tsproxy.clock import Clock
+from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.settings import ConnectionLimits
+from tsproxy.config.source import Source
 from tsproxy.proxy.limits import descriptors
 from tsproxy.proxy.limits.admission import Admission, Limit
 from tsproxy.proxy.limits.connection_monitor import ConnectionMonitor, ConnectionStats, Memory
 from tsproxy.proxy.limits.process import ProcessLimits
+from tsproxy.proxy.service_manager import ServiceManager
+from tsproxy.proxy.workers.member import Member
+from tsproxy.proxy.workers.supervisor import Supervisor
 from tsproxy.wire.frames import Unfinished
 
 SECOND = 1_000
@@ -401,6 +407,27 @@ def test_the_soft_limit_of_open_files_is_raised_as_far_as_it_may_be(granted):
     assert descriptors.raise_limit(300) == 300
     assert resource.getrlimit(resource.RLIMIT_NOFILE) == (300, hard)
     assert descriptors.raise_limit(200) == 300
+
+
+async def test_the_supervisor_raises_its_limit_as_its_workers_do(granted, tmp_path, monkeypatch):
+    """Else its limit would be joined with the open files of a worker that has far more."""
+    _, hard = granted
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+
+    async def agrees(*_):
+        return ()
+
+    monkeypatch.setattr(Member, "prepare", agrees)
+    monkeypatch.setattr(Member, "has_committed", agrees)
+    few, more = (
+        config_of(f"{SMALLEST}workers: 2\nlimits: {{ connections: {connections} }}\n")
+        for connections in (200, 400)
+    )
+    source = Source(put(tmp_path / "tsproxy.yaml", SMALLEST), lambda: few)
+    supervisor = Supervisor(few, source, ServiceManager.of({}), Clock(), lambda _: None)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (descriptors.needed(few), hard)
+    await supervisor.adopt(Reloaded(more, (), ()))
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == (descriptors.needed(more), hard)
 
 
 def test_without_a_number_as_many_connect_as_open_files_allow_and_nothing_is_told(monkeypatch):

@@ -24,6 +24,7 @@ from tsproxy.model.addresses import Address
 from tsproxy.proxy.admin.http import AdminHttp
 from tsproxy.proxy.admin.pages import pages
 from tsproxy.proxy.admin.report import Report, together
+from tsproxy.proxy.limits.descriptors import needed, raise_limit
 from tsproxy.proxy.logging import set_level
 from tsproxy.proxy.metrics.catalogue import WORKER_READY, WORKER_RESTARTS
 from tsproxy.proxy.metrics.stopwatch import Tasks
@@ -78,6 +79,8 @@ class Supervisor:
         self._changing = changing = asyncio.Lock()
         self._clock = clock
         self._config = config
+        # As each worker does: the metrics have the lowest limit of all processes, and the most open files.
+        raise_limit(needed(config))
         self._manager = manager
         self._process = ProcessCollector(registry=None)
         self._tasks = Tasks()
@@ -183,6 +186,7 @@ class Supervisor:
             for member in self._members:
                 member.commit(for_workers)
             self._config = config
+            raise_limit(needed(config))
             use_certificates()
             set_level(config.log_level)
             # The orders are only sent so far. The reload is reported after all workers have applied it.
