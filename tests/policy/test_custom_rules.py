@@ -14,6 +14,7 @@ import pytest
 from tests.e2e.test_policy import CUSTOM_RULE, OWN_TEST, install
 from tests.fastpath.conversations import BoundedOdd, RejectsOdd
 from tests.session.conversation import (
+    DAY_MS,
     HOUR_MS,
     NOW_MS,
     PEER,
@@ -339,6 +340,37 @@ class PromisesTooMuch(RejectsOdd):
         return 1000, 1000
 
 
+class Promises:
+    """Without an answer about most batches, so that only the check of its bounds finds it."""
+
+    def __init__(self, culprits):
+        self.culprits = culprits
+
+    def bounds(self):
+        return 1000, 1000
+
+
+REJECTS, FAILS = ((0, "odd"),), ((-1, "odd"),)
+PROMISED_TOO_MUCH = {
+    "to clients that have logged in": lambda _, context: REJECTS if context.principal is None else (),
+    "to clients with a client id": lambda _, context: REJECTS if context.client_id is None else (),
+    "to libraries with a name": lambda _, context: REJECTS if context.client_software is None else (),
+    "to one network": lambda _, context: REJECTS if ":" in context.client_address else (),
+    "to one topic": lambda _, context: REJECTS if context.topic != "orders" else (),
+    "to one partition": lambda _, context: REJECTS if context.partition else (),
+    "in one partition, after a login": lambda _, context: (
+        REJECTS if context.principal is None and context.partition == 0 else ()
+    ),
+    "while limits are known": lambda _, context: REJECTS if context.limits is None else (),
+    "while limits are wide": lambda _, context: (
+        REJECTS if context.limits and context.limits.after_max_ms is not None else ()
+    ),
+    "until a date": lambda times, _: REJECTS if max(times) > NOW_MS + 200 * DAY_MS else (),
+    "to small batches": lambda times, _: REJECTS if len(times) > 20 else (),
+    "and fails later": lambda _, context: FAILS if context.now_ms != NOW_MS else (),
+}
+
+
 @pytest.mark.parametrize(
     ("rule", "complaint"),
     [
@@ -347,6 +379,7 @@ class PromisesTooMuch(RejectsOdd):
         (answers((60, "x")), "not there"),
         (answers((0, 42)), "the text of record 0 is of type int, not str"),
         (PromisesTooMuch(), "within its own bounds"),
+        *[(Promises(answer), "within its own bounds") for answer in PROMISED_TOO_MUCH.values()],
         (Sleeps(), "ms a batch"),
     ],
 )

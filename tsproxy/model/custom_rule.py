@@ -43,8 +43,9 @@ class TimestampRule(Protocol):
     batch.
 
     A rule may also have `bounds(self) -> tuple[int | None, int | None]`. It returns how far before and after
-    the clock, in ms, the rule accepts every timestamp and -1 of any client. None is unlimited. The fast path
-    accepts such records without calling the rule. Without `bounds` the session reads each batch.
+    the clock, in ms, the rule accepts every timestamp and -1, of any client, topic and partition. None is
+    unlimited. The fast path accepts such records without calling the rule. Without `bounds` the session reads
+    each batch.
 
     The attribute `reason` is the reason of the rule's rejections in the decision log, `custom_rule` by
     default.

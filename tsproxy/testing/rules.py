@@ -31,6 +31,8 @@ so that a busy machine fails no good rule."""
 
 _EDGES: Final = (NO_TIMESTAMP, 0, 1, -2, LONG_MIN, LONG_MAX, NOW_MS, NOW_MS // 1000, NOW_MS * 1_000_000)
 _SPANS_MS: Final = (0, 1, 1_000, 3_600_000, 86_400_000, 400 * 86_400_000)
+_RECORDS: Final = (1, 1, 2, 5, 50)
+"""The numbers of records of a batch: mostly few, as clients send them."""
 
 
 class FakeClock:
@@ -82,12 +84,11 @@ def check_rule(rule: TimestampRule, batches: int = 1_000, seed: int = 2026) -> N
 
     It raises no error for any timestamps. It names existing records, in order, each with a text. It returns
     the same for the same batch again, and so does a copy of the rule. It accepts all timestamps that it
-    declares as always accepted (`bounds`). It is quick.
+    declares as always accepted (`bounds`), of any client, topic and partition. It is quick.
     """
     pick = Random(seed)  # noqa: S311  # not secret: the same batches every time
-    contexts = (rule_context(), rule_context(limits=None, client_id=None, principal=None))
     custom, untouched = CustomRule("checked", rule), copy.deepcopy(rule)
-    calls = [(_times(pick), pick.choice(contexts)) for _ in range(batches)]
+    calls = [(_times(pick), _context(pick)) for _ in range(batches)]
     median_s = median(timeit(partial(consult, custom, *call), number=1) for call in calls[:21])
     assert median_s < SLOW_S, f"takes {median_s * 1000:.0f} ms a batch: all clients of a proxy wait that long"
     answers = [consult(custom, times, context) for times, context in calls]
@@ -137,13 +138,33 @@ def _assert_same(
 
 
 def _check_bounds(rule: CustomRule, bounds: tuple[int | None, int | None], pick: Random) -> None:
-    before_ms, after_ms = (LONG_MAX // 2 if bound is None else bound for bound in bounds)
+    before_ms, after_ms = (LONG_MAX if bound is None else bound for bound in bounds)
     for _ in range(1_000):
-        inside = pick.randint(NOW_MS - before_ms, NOW_MS + after_ms)
-        edges = (NOW_MS - before_ms, NOW_MS + after_ms, NOW_MS, NO_TIMESTAMP, inside)
-        times = [pick.choice(edges) for _ in range(pick.randint(1, 5))]
-        culprits = consult(rule, times, rule_context()).culprits
-        assert not culprits, f"{times} lie within its own bounds {bounds}"
+        context = _context(pick, now_ms=NOW_MS + pick.randint(0, 400 * 86_400_000))
+        lowest, highest = context.now_ms - before_ms, min(context.now_ms + after_ms, LONG_MAX)
+        edges = (lowest, highest, context.now_ms, NO_TIMESTAMP, pick.randint(lowest, highest))
+        times = [pick.choice(edges) for _ in range(pick.choice(_RECORDS))]
+        answer = consult(rule, times, context)
+        given = answer.failure or answer.culprits
+        assert not given, (
+            f"{times} lie within its own bounds {bounds}, which hold for any client, topic and partition."
+            f" It gave {given} for {context}"
+        )
+
+
+def _context(pick: Random, **facts: Any) -> RuleContext:
+    """Any client, topic and partition. A client may lack a name, and limits may not be known."""
+    limits = (None, TopicLimits(), TopicLimits(before_max_ms=1_000, after_max_ms=1_000))
+    return rule_context(
+        topic=pick.choice(("orders", "payments.eu")),
+        partition=pick.choice((0, 1, 4_095)),
+        limits=pick.choice(limits),
+        client_id=pick.choice((None, "app")),
+        principal=pick.choice((None, "User:app")),
+        client_address=pick.choice(("192.0.2.1", "2001:db8::1")),
+        client_software=pick.choice((None, "apache-kafka-java/4.0.0")),
+        **facts,
+    )
 
 
 def _times(pick: Random) -> Sequence[int]:
@@ -154,4 +175,4 @@ def _times(pick: Random) -> Sequence[int]:
             return pick.choice(_EDGES)
         return NOW_MS + pick.choice((-1, 1)) * pick.randint(0, pick.choice(_SPANS_MS))
 
-    return [time_ms() for _ in range(pick.choice((1, 1, 2, 5, 50)))]
+    return [time_ms() for _ in range(pick.choice(_RECORDS))]
