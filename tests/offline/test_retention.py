@@ -44,6 +44,7 @@ MEANINGS = {
     "the end of time": ({}, LONG_MAX, "kept until the year 292,2", True),
     "bounded by size as well": ({"retention_bytes": "1000000"}, None, "retention.bytes (1,000,000)", True),
     "never deleted by time": ({"retention_ms": "-1"}, None, "retention.ms is unlimited", False),
+    "neither deleted nor compacted": ({"cleanup_policy": ""}, None, "cleanup.policy is empty", False),
     "compacted": ({"cleanup_policy": "compact"}, None, "cleanup.policy is compact", False),
     "compacted after a lag": (
         {"cleanup_policy": "compact", "min_compaction_lag_ms": "1000"},
@@ -63,7 +64,10 @@ def test_the_meaning_follows_from_the_topics_own_rules(settings, newest_ms, word
     assert (found.kept_until_ms is not None) == is_pinned
 
 
-@pytest.mark.parametrize("settings", [{"retention_ms": "-1"}, {"cleanup_policy": "compact"}])
+NOT_BY_TIME = ({"retention_ms": "-1"}, {"cleanup_policy": "compact"}, {"cleanup_policy": ""})
+
+
+@pytest.mark.parametrize("settings", NOT_BY_TIME)
 def test_nothing_expires_where_nothing_is_deleted_by_time(settings):
     assert judged(0, **settings) is None
 

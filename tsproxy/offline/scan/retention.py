@@ -46,7 +46,9 @@ class Retention:
     def of(cls, settings: Mapping[str, str | None]) -> "Retention":
         """The retention in a topic's settings. Raises ValueError if Kafka's documentation does not allow a
         value."""
-        policies = {policy.strip() for policy in (settings.get(CLEANUP_POLICY) or "delete").split(",")}
+        policy = settings.get(CLEANUP_POLICY)
+        # An empty list is not the default: Kafka accepts it, and deletes and compacts nothing then.
+        policies = {"delete"} if policy is None else {name.strip() for name in policy.split(",")}
         return cls(
             deletes="delete" in policies,
             compacts="compact" in policies,
@@ -101,6 +103,8 @@ def _ahead(newest_ms: int, retention: Retention | None) -> Hazard:
         )
     elif retention.compacts and not retention.deletes:
         meanings.append("not deleted by time anyway: cleanup.policy is compact")
+    elif not retention.deletes:
+        meanings.append("kept forever anyway: cleanup.policy is empty")
     return Hazard(Kind.AHEAD, kept_until_ms, ", ".join(meanings))
 
 
