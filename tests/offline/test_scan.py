@@ -9,7 +9,11 @@ from aiokafka import AIOKafkaProducer
 from tests.full_only import BOTH_BROKERS
 from tests.offline.commands import tsproxy
 from tests.offline.documented import example, words
+from tsproxy.offline.scan.cluster import Answers
+from tsproxy.offline.scan.survey import survey
+from tsproxy.offline.scan.tables import as_json, as_text
 from tsproxy.testing.kafka_cluster import KafkaCluster
+from tsproxy.wire.k02_list_offsets import PartitionOffset
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
@@ -59,6 +63,31 @@ async def test_a_wrong_unit_is_named_and_the_topic_said_to_reject_it_now(kafka_4
     assert "microseconds" in text
     assert "the topic rejects such records now" in text
     assert "1 ahead, 0 expired, 0 in order, 0 without a timestamp, 0 empty, 0 not read" in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "is_still_taken"),
+    [
+        (ANY_TIME, "the topic accepts more of them", True),
+        ({"message.timestamp.after.max.ms": str(HOUR_MS)}, "the topic rejects such records now", False),
+        (
+            ANY_TIME | {"message.timestamp.type": "LogAppendTime"},
+            "brokers write their own time into new records",
+            False,
+        ),
+        (None, "the topic's configuration may not be read", None),
+    ],
+)
+def test_what_happens_to_such_a_record_today_follows_from_the_topics_settings(
+    settings, words, is_still_taken
+):
+    newest = (PartitionOffset("t", 0, 0, 30 * DAY_MS, 7),)
+    answers = Answers("c", 1, 1, newest, frozenset(), (), {("t", 0): settings})
+
+    seen = survey(answers, DAY_MS, HOUR_MS)
+
+    assert as_text(seen, 0, 9).splitlines()[4].endswith(words)
+    assert as_json(seen, 0)["findings"][0]["is_still_taken"] is is_still_taken
 
 
 async def test_records_older_than_retention_are_said_to_go_at_the_next_check(kafka, topic, capsys):

@@ -17,8 +17,9 @@ from tsproxy.wire.k02_list_offsets import PartitionOffset
 class Finding:
     """One partition at risk: the record with its newest timestamp, and the consequences.
 
-    `drift_ms` is that timestamp minus the clock. `is_still_taken`: the topic's own limits would accept such a
-    record today; None if the user may not read them.
+    `drift_ms` is that timestamp minus the clock. `is_still_taken`: such a record would enter the topic today
+    with this timestamp; None if the user may not read the topic's limits. `is_stamped`: brokers write their
+    own time into each new record (LogAppendTime).
     """
 
     topic: str
@@ -29,6 +30,7 @@ class Finding:
     unit_guess: UnitGuess | None
     hazard: Hazard
     is_still_taken: bool | None
+    is_stamped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ def _finding(
     risk = hazard(one.timestamp_ms, retention, now_ms, ahead_ms)
     if risk is None:
         return None
+    is_stamped = limits is not None and limits.timestamp_type is TimestampType.LOG_APPEND_TIME
     return Finding(
         topic=one.topic,
         partition=one.partition,
@@ -103,7 +106,10 @@ def _finding(
         drift_ms=one.timestamp_ms - now_ms,
         unit_guess=guess_unit(one.timestamp_ms, now_ms),
         hazard=risk,
-        is_still_taken=not is_out_of_range(one.timestamp_ms, limits, now_ms) if limits else None,
+        is_still_taken=not (is_stamped or is_out_of_range(one.timestamp_ms, limits, now_ms))
+        if limits
+        else None,
+        is_stamped=is_stamped,
     )
 
 

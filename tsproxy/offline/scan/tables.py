@@ -86,8 +86,7 @@ def _table(findings: list[Finding], kind: Kind, rows: int) -> Iterator[str]:
 def _row(finding: Finding) -> tuple[str, ...]:
     meaning = finding.hazard.meaning
     if finding.hazard.kind is Kind.AHEAD and finding.is_still_taken is not None:
-        taken = "accepts more of them" if finding.is_still_taken else "rejects such records now"
-        meaning = f"{meaning}; the topic {taken}"
+        meaning = f"{meaning}; {_today(finding)}"
     return (
         f"{finding.topic}-{finding.partition}",
         str(finding.offset),
@@ -95,6 +94,14 @@ def _row(finding: Finding) -> tuple[str, ...]:
         ("+" if finding.drift_ms > 0 else "-") + span(abs(finding.drift_ms)),
         finding.unit_guess or "",
         meaning,
+    )
+
+
+def _today(finding: Finding) -> str:
+    if finding.is_stamped:
+        return "brokers write their own time into new records"
+    return (
+        "the topic accepts more of them" if finding.is_still_taken else "the topic rejects such records now"
     )
 
 
