@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from hashlib import blake2s
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -50,9 +51,12 @@ async def proxy(kafka: "KafkaCluster") -> "AsyncIterator[RunningProxy]":
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
-    """A topic name of the test's own, not created yet."""
-    name = f"{request.node.path.stem}.{request.node.name}"
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name).strip("-")[:200]
+    """A topic name of the test's own, not created yet. It has at most 200 of Kafka's 249 characters, so that
+    a test may append to it."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", f"{request.node.path.stem}.{request.node.name}")
+    # The name leaves out the folder and the class, replaces signs, and is cut, so several tests may have it.
+    digest = blake2s(request.node.nodeid.encode(errors="surrogateescape"), digest_size=4).hexdigest()
+    return f"{name[:191].strip('-')}-{digest}"
 
 
 @pytest.fixture(scope="session")
