@@ -130,12 +130,12 @@ MODES = {
 }
 
 
-def render(tmp_path, values, chart=CHART, namespace="streams"):
+def render(tmp_path, values, chart=CHART, namespace="streams", release="px"):
     """The objects that Helm makes of the chart."""
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(values))
     options = ("--namespace", namespace, "--kube-version", NEWEST, "--values", file)
-    text = HELM.output("template", "px", chart, *options)
+    text = HELM.output("template", release, chart, *options)
     rendered = tmp_path / "rendered.yaml"
     rendered.write_text(text)
     return [each for each in yaml.safe_load_all(text) if each]

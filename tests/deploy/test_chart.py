@@ -33,6 +33,8 @@ from tests.spark_reports.schedules import completed, without_places
 from tsproxy import __version__
 from tsproxy.config import load, read_yaml
 
+SCRAPED = {"monitoring": {"serviceMonitor": {"enabled": True}}}
+
 each_mode = pytest.mark.parametrize("mode", MODES)
 
 
@@ -202,7 +204,6 @@ def test_selectors_find_the_proxies_alone(tmp_path, mode):
         wanted = monitor["spec"]["selector"]["matchLabels"].items()
         [scraped] = [each for each in services(objects) if wanted <= each["metadata"]["labels"].items()]
         assert scraped["spec"]["ports"][0]["name"] == monitor["spec"]["endpoints"][0]["port"]
-        assert scraped["metadata"]["labels"][monitor["spec"]["jobLabel"]] == "tsproxy"
 
 
 @needs_tools
@@ -252,6 +253,19 @@ def test_the_scrape_uses_the_token_and_the_certificate(tmp_path):
     assert endpoint["authorization"]["credentials"] == {"name": "token", "key": "token"}
     [secret] = [each["secret"] for each in pods(objects)["volumes"] if each["name"] == "tls-admin-token"]
     assert secret["secretName"] == "token"
+
+
+@needs_tools
+def test_each_release_has_a_job_of_its_own_that_the_rules_know(tmp_path):
+    """Rules and dashboard tell clusters apart by the job."""
+    jobs = []
+    for namespace, release in [("streams", "px"), ("streams", "py"), ("other", "px"), ("other", "2026")]:
+        objects = render(tmp_path, PLAIN | SCRAPED, namespace=namespace, release=release)
+        [endpoint] = of_kind(objects, "ServiceMonitor")["spec"]["endpoints"]
+        [relabeling] = endpoint["relabelings"]
+        assert relabeling["targetLabel"] == "job"
+        jobs.append(relabeling["replacement"])
+    assert jobs == ["tsproxy/streams/px", "tsproxy/streams/py", "tsproxy/other/px", "tsproxy/other/2026"]
 
 
 @needs_tools

@@ -148,7 +148,7 @@ class World:
 
 WORLDS = [
     World("TsproxyDown", {name("up"): then(1, 0)}),
-    World("TsproxyMissing", {name("up"): GONE}),
+    World("TsproxyMissing", {name("up"): GONE}, 100),
     World("TsproxyUpstreamDown", {name("tsproxy_upstream_up"): then(1, 0)}),
     World("TsproxyOwnLoginFailed", {name("tsproxy_own_login_up"): then(1, 0)}),
     World("TsproxyClusterChanged", {name("tsproxy_cluster_changed"): then(0, 1)}),
@@ -271,21 +271,39 @@ def test_an_alert_fires_in_its_world_alone_and_not_before(tmp_path, world):
     test(tmp_path, group(series, [firing(FROM - 1, []), firing(world.minute, [world.alert])]))
 
 
-def test_clusters_with_a_job_each_and_releases_of_the_chart_have_alerts_of_their_own(tmp_path):
-    """Prometheus's operator gives all releases one job, and each its service."""
-    a = {series.replace('job="tsproxy"', 'job="tsproxy-a"'): values for series, values in HEALTHY.items()}
-    b, c = (
-        {"job": "tsproxy-b", "service": service, "instance": service} for service in ("b-admin", "c-admin")
+def test_clusters_with_a_job_each_have_alerts_of_their_own(tmp_path):
+    """As two releases of the chart in one namespace. The first has far more records than the second."""
+    a, b = (
+        {"job": f"tsproxy/streams/{each}", "namespace": "streams", "instance": each} for each in ("a", "b")
     )
-    series = a | {
+    accepted, rejected = (
+        {"listener": "public", "verdict": verdict, "reason": reason}
+        for verdict, reason in (("accepted", ""), ("rejected", "too_old"))
+    )
+    series = {
+        name("up", **a): steady(1),
         name("up", **b): then(1, 0),
+        name("tsproxy_records_total", **accepted, **a): rising(3_000_000),
+        name("tsproxy_records_total", **accepted, **b): rising(600),
+        name("tsproxy_records_total", **rejected, **b): f"0x90 0+6000x{MINUTES - 90}",
+        name("tsproxy_config_info", sha256="0a", **a): steady(1),
         name("tsproxy_config_info", sha256="0b", **b): steady(1),
-        name("tsproxy_config_info", sha256="0c", **c): steady(1),
-        name("process_open_fds", **c): then(40, 90),
-        name("process_max_fds", **c): steady(100),
+        name("process_open_fds", **b): then(40, 90),
+        name("process_max_fds", **b): steady(100),
     }
     ill = ["TsproxyDown", "TsproxyFileDescriptorsFew"]
-    test(tmp_path, group(series, [firing(FROM - 1, []), firing(90, ill)]))
+    looks = [firing(FROM - 1, []), firing(89, ill), firing(120, [*ill, "TsproxyRejectionsRising"])]
+    test(tmp_path, group(series, looks))
+
+
+def test_that_all_proxies_of_one_of_several_jobs_are_gone_is_noticed_for_an_hour(tmp_path):
+    """Its other series are gone, too, so no other alert can say so. It may be meant."""
+    series = HEALTHY | {
+        name("up", job="tsproxy-b"): GONE,
+        name("tsproxy_upstream_up", job="tsproxy-b"): GONE,
+    }
+    looks = [firing(FROM - 1, []), firing(40, ["TsproxyMissing"]), firing(FROM + 62, [])]
+    test(tmp_path, group(series, looks))
 
 
 def test_an_error_soon_after_a_restart_fires_although_there_were_more_before(tmp_path):
