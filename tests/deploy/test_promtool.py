@@ -19,6 +19,7 @@ pytestmark = needs_tools
 
 MINUTES = 180
 """Minutes of a world; the samples have a minute between them."""
+DAY = 1_440
 FROM = 30
 """The minute in which the one thing goes wrong."""
 
@@ -339,6 +340,23 @@ def test_clients_fail_from_the_share_on_that_the_proxy_itself_reports(tmp_path, 
 
 def test_a_share_of_rejections_that_is_usual_does_not_fire(tmp_path):
     test(tmp_path, group(HEALTHY | {REJECTED: rising(6_000)}, [firing(minute, []) for minute in (60, 120)]))
+
+
+def test_a_quiet_night_makes_no_rise_of_an_unchanged_number_of_rejections(tmp_path):
+    """Each day has 18 hours with 60,000 records a minute, then 6 with a client's 40 bad ones alone. In the
+    second night it sends 400."""
+    rises = DAY + 1_200
+    accepted, rejected = [0], [0]
+    for minute in range(2 * DAY):
+        accepted.append(accepted[-1] + (60_000 if minute % DAY < 1_080 else 0))
+        rejected.append(rejected[-1] + (40 if minute < rises else 400))
+    series = {
+        name("up"): f"1x{2 * DAY}",
+        ACCEPTED: " ".join(map(str, accepted)),
+        REJECTED: " ".join(map(str, rejected)),
+    }
+    quiet = [firing(minute, []) for minute in (600, 1_110, 1_300, DAY + 600, DAY + 1_110, rises)]
+    test(tmp_path, group(series, [*quiet, firing(rises + 20, ["TsproxyRejectionsRising"])]))
 
 
 def test_the_first_rejections_ever_fire_although_their_series_is_new(tmp_path):
