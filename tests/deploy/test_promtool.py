@@ -60,6 +60,7 @@ REJECTED = name("tsproxy_records_total", listener="public", verdict="rejected", 
 
 OLD_ERRORS = name("tsproxy_sessions_closed_total", listener="old", reason="internal_error")
 NEW_ERRORS = name("tsproxy_sessions_closed_total", listener="public", reason="internal_error")
+STARTED = name("process_start_time_seconds")
 QUEUE_FULL = name("tsproxy_dead_letters_lost_total", reason="queue_full")
 RELOADED = name("tsproxy_certificates_last_reload_successful", section="upstream.tls")
 EXPIRY = name("tsproxy_certificate_expiry_seconds", setting="listeners[0].tls")
@@ -115,6 +116,7 @@ HEALTHY = {
     name("tsproxy_memory_mark"): steady(0),
     name("process_open_fds"): steady(4_000),
     name("process_max_fds"): steady(65_536),
+    STARTED: steady(-86_400),
     FAST: rising(590),
     name("tsproxy_request_seconds_bucket", api="Produce", le="0.1"): rising(600),
     name("tsproxy_request_seconds_bucket", api="Produce", le="+Inf"): rising(600),
@@ -311,6 +313,23 @@ def test_an_error_soon_after_a_restart_fires_although_there_were_more_before(tmp
     """A proxy that starts again has no series until its first error."""
     series = HEALTHY | {OLD_ERRORS: "2x29 stale _x3 1x100"}
     test(tmp_path, group(series, [firing(33, []), firing(36, ["TsproxyInternalError"]), firing(60, [])]))
+
+
+def test_the_first_error_of_a_proxy_that_has_just_started_fires(tmp_path):
+    series = HEALTHY | {STARTED: f"-86400x29 stale _x3 {32 * 60}x100"}
+    series |= {OLD_ERRORS: "0x29 stale", NEW_ERRORS: "_x36 1x100"}
+    test(tmp_path, group(series, [firing(33, []), firing(38, ["TsproxyInternalError"]), firing(60, [])]))
+
+
+def test_an_old_error_is_no_news_after_a_time_without_scrapes(tmp_path):
+    """For 20 minutes Prometheus did not reach a proxy that ran."""
+    hidden = "{0}x59 stale _x20 {0}x100"
+    series = {
+        name("up"): steady(1),
+        STARTED: hidden.format(-86_400),
+        OLD_ERRORS: hidden.format(1),
+    }
+    test(tmp_path, group(series, [firing(minute, []) for minute in (59, 81, 85, 94, 97, 110)]))
 
 
 def test_a_broker_that_is_back_after_six_seconds_pages_nobody(tmp_path):
