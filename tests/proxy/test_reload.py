@@ -14,17 +14,15 @@ from tests.config.files import SMALLEST, config_of
 from tests.full_only import variations
 from tests.kit.client import connections, produced
 from tests.proxy.running import EITHER, TWO, events, file_for, page, pids, put
+from tests.proxy.test_service_manager import Heard
 from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
-from tsproxy.config.reloaded import Reloaded
 from tsproxy.config.source import Source
-from tsproxy.proxy.reload import reloader
-from tsproxy.proxy.reload.reloader import Reloader, UnansweredError, sha256_of
+from tsproxy.proxy.reload import reloader, retry
+from tsproxy.proxy.reload.reloader import Reloader, sha256_of
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.wait import cancelled
-from tsproxy.proxy.workers.member import Member
-from tsproxy.proxy.workers.supervisor import Supervisor
 from tsproxy.testing.proxy import RunningProxy
 
 HOUR_MS = 3_600_000
@@ -126,7 +124,7 @@ async def test_sighup_does_not_end_a_proxy_that_has_only_begun(kafka_391, tmp_pa
         await proxy.__aexit__(None, None, None)
 
 
-def watched(file, meanwhile=lambda: None):
+def watched(file, meanwhile=lambda: None, manager=None):
     """A reloader of this file, and the keys that it has changed so far. `meanwhile` is called after the file
     was read for the start."""
     source = Source(file, lambda: config_of(file.read_text()))
@@ -137,7 +135,7 @@ def watched(file, meanwhile=lambda: None):
 
     config = source.read()
     meanwhile()
-    return Reloader(source, config, adopt, ServiceManager.of({})), changed
+    return Reloader(source, config, adopt, manager or ServiceManager.of({})), changed
 
 
 async def test_a_change_between_the_reading_of_the_file_and_the_first_look_at_it_is_seen(
@@ -183,59 +181,102 @@ async def test_an_error_of_our_own_changes_nothing_is_logged_and_does_not_end_th
     await cancelled(running)
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(reloader, "POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(retry, "AGAIN_S", 0.03)
+
+
 @pytest.mark.parametrize("has_file", [True, False])
-async def test_what_a_worker_was_too_slow_for_is_tried_again_without_a_change_of_the_file(
-    tmp_path, monkeypatch, has_file
+async def test_a_rejected_reload_is_tried_again_without_a_change_of_the_file_and_each_reason_is_told_once(
+    tmp_path, monkeypatch, impatient, has_file
 ):
     """Without a file, the flags alone say what is to run, and SIGHUP reads the files that they name again."""
-    monkeypatch.setattr(reloader, "POLL_INTERVAL_S", 0.01)
-    monkeypatch.setattr(reloader, "AGAIN_S", 0.01)
     file = put(tmp_path / "tsproxy.yaml", SMALLEST)
-    watching, changed = watched(file)
+    heard = Heard(str(tmp_path / "notify"))
+    watching, changed = watched(file, manager=ServiceManager.of(heard.environment))
+    watching._manager.ready()
+    late, mistake = ("worker 1 has not answered for 10 s", "a mistake")
+    errors = [ConfigError(Problem("", "", text)) for text in (late, late, mistake, late)]
+    errors += [MemoryError(), MemoryError()]
     right, tries = watching._adopt, []
 
     async def adopt(change):
         tries.append(change)
-        if len(tries) < 3:
-            raise UnansweredError(Problem("", "", "worker 2 has not answered for 10 s"))
+        if len(tries) <= len(errors):
+            raise errors[len(tries) - 1]
         await right(change)
 
     monkeypatch.setattr(watching, "_adopt", adopt)
-    running = asyncio.create_task(watching.run())
-    put(file, SMALLEST + "policy: { mode: off }\n")
-    if not has_file:
-        monkeypatch.setattr(Source, "state", lambda _: None)
-        watching.reload_now()
-    await until(lambda: changed == ["policy.mode"])
-    assert len(tries) == 3
+    with structlog.testing.capture_logs() as log:
+        running = asyncio.create_task(watching.run())
+        put(file, SMALLEST + "policy: { mode: off }\n")
+        if not has_file:
+            monkeypatch.setattr(Source, "state", lambda _: None)
+            watching.reload_now()
+        await until(lambda: changed == ["policy.mode"])
     await cancelled(running)
+    assert len(tries) == len(errors) + 1
+    told = [(line["event"], *line.get("problems", ())) for line in log]
+    ours = "a mistake in tsproxy; please report the frames"
+    assert told == [
+        *(("config_not_reloaded", text) for text in (late, mistake, late)),
+        ("config_reload_crashed",),
+        ("config_not_reloaded", ours),
+        ("config_reloaded",),
+    ]
+    counts, *_ = watching.collect()
+    assert [sample.value for sample in counts.samples] == [1, 4]
+    assert (heard.count("RELOADING=1"), heard.lines[-1]) == (1, "STATUS=the last reload was taken")
 
 
-LATE = "worker 1 has not answered for 10 s"
+async def test_a_secret_that_comes_after_the_configuration_that_names_it_is_waited_for(tmp_path, impatient):
+    """An orchestrator replaces the two at different times. The new configuration waited until its file
+    changed once more."""
+    file, token = put(tmp_path / "tsproxy.yaml", SMALLEST), tmp_path / "token"
+    watching, changed = watched(file)
+    with structlog.testing.capture_logs() as log:
+        running = asyncio.create_task(watching.run())
+        put(file, f"{SMALLEST}admin: {{ token_file: '{token}' }}\n")
+        await until(lambda: "config_not_reloaded" in [line["event"] for line in log])
+        put(token, "sesame")
+        await until(lambda: changed == ["admin.token_file"])
+    await cancelled(running)
+    assert [line["event"] for line in log] == ["config_not_reloaded", "config_reloaded"]
 
 
-@pytest.mark.parametrize(
-    ("answers", "told", "error"),
-    [
-        ([None, []], [LATE], UnansweredError),  # tried again
-        ([None, ["a mistake"]], [LATE, "a mistake"], ConfigError),  # it would be told each time
-        ([["a mistake"], ["a mistake"]], ["a mistake"], ConfigError),
-    ],
-)
-async def test_only_what_nothing_but_a_slow_worker_prevented_is_tried_again(
-    tmp_path, monkeypatch, answers, told, error
+@pytest.mark.parametrize("is_asked", [False, True])
+async def test_whoever_replaces_the_file_or_asks_is_told_the_same_mistake_again(
+    tmp_path, impatient, is_asked
 ):
-    file = put(tmp_path / "tsproxy.yaml", f"{SMALLEST}workers: 2\n")
-    config, manager = config_of(file.read_text()), ServiceManager.of({})
-    supervisor = Supervisor(config, Source(file, lambda: config), manager, Clock(), lambda _: None)
+    file = put(tmp_path / "tsproxy.yaml", SMALLEST)
+    watching, _ = watched(file)
+    with structlog.testing.capture_logs() as log:
+        running = asyncio.create_task(watching.run())
+        for count in (1, 2):
+            if is_asked and count == 2:
+                watching.reload_now()
+            else:
+                put(file, SMALLEST + "policy: { mode: never }\n" + "\n" * count)
+            await until(lambda count=count: len(log) == count)
+    await cancelled(running)
+    assert log[0] == log[1]
 
-    async def prepare(member, _):
-        return answers[member.number - 1]
 
-    monkeypatch.setattr(Member, "prepare", prepare)
-    with pytest.raises(ConfigError) as caught:
-        await supervisor.adopt(Reloaded(config, (), ()))
-    assert (type(caught.value), str(caught.value).splitlines()) == (error, told)
+async def test_a_file_that_is_being_replaced_is_not_tried_again(tmp_path, impatient, monkeypatch):
+    """The half that is there may be one that nobody wrote."""
+    file = put(tmp_path / "tsproxy.yaml", SMALLEST)
+    watching, changed = watched(file)
+    read, looks = [], iter(range(1_000_000))
+    with structlog.testing.capture_logs() as log:
+        running = asyncio.create_task(watching.run())
+        put(file, SMALLEST + "policy: { mode: never }\n")
+        await until(lambda: log)
+        monkeypatch.setattr(Source, "read", lambda _: read.append(0))
+        monkeypatch.setattr(Source, "state", lambda _: (next(looks),))  # another one at each look
+        await until(lambda: next(looks) > 50)
+    await cancelled(running)
+    assert (read, changed) == ([], [])
 
 
 LISTENER = "listeners: [{ bind: '10.0.0.1:9192' }]\n"

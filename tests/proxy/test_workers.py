@@ -15,6 +15,7 @@ from aiokafka.errors import InvalidTimestampError
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from structlog.testing import capture_logs
 
+from tests.config.files import SMALLEST, config_of
 from tests.full_only import variations
 from tests.kit.client import connections
 from tests.kit.tasks import beside
@@ -40,6 +41,7 @@ from tests.proxy.world import until
 from tsproxy.clock import Clock
 from tsproxy.proxy.admin.report import NOTHING, Report
 from tsproxy.proxy.metrics.totals import families_now, rows
+from tsproxy.proxy.workers.channel import as_text
 from tsproxy.proxy.workers.worker import _obey
 from tsproxy.testing.client_options import client_context
 from tsproxy.testing.proxy import RunningProxy
@@ -290,11 +292,14 @@ async def test_a_worker_says_that_it_has_heard_an_order_before_it_answers(channe
 
 
 class NoMemory:
-    """A proxy that has no memory for a report."""
+    """A proxy that has no memory for what is ordered."""
 
     is_closed = False
 
     async def report(self):
+        raise MemoryError
+
+    async def prepare(self, config):
         raise MemoryError
 
     def close(self):
@@ -311,6 +316,21 @@ async def test_orders_that_crash_are_logged_and_the_worker_drains(channels):
     assert proxy.is_closed
     assert [(each["event"], each["error"]) for each in logged] == [("orders_crashed", "MemoryError")]
     assert logged[0]["frames"][-1].endswith("report")
+
+
+async def test_a_mistake_of_ours_that_prevents_a_reload_is_logged_once_though_it_is_tried_again(channels):
+    supervisor, channel = channels
+    proxy = NoMemory()
+    with capture_logs() as logged:
+        async with beside(_obey(channel, proxy)), asyncio.timeout(30):
+            answers = supervisor.lines()
+            for number in (1, 2):
+                supervisor.send({"order": "prepare", "id": number, "config": as_text(config_of(SMALLEST))})
+                assert await anext(answers) == {"event": "heard"}
+                assert (await anext(answers))["problems"]
+                supervisor.send({"order": "abandon"})
+                assert await anext(answers) == {"event": "heard"}
+    assert [(each["event"], each["error"]) for each in logged] == [("config_reload_crashed", "MemoryError")]
 
 
 async def test_a_count_that_a_report_lacks_stays_as_it_was(member):

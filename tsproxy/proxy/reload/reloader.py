@@ -1,8 +1,8 @@
 """Reads the configuration again while the proxy runs, and applies it completely or not at all.
 
-`Reloader` decides when to reload: at SIGHUP, and when the file has changed. `server.Proxy` prepares what may
-fail, and then applies the rest (`proxy.parts`). With workers, the supervisor orders every worker to
-prepare. Then all workers commit, or none does.
+`Reloader` decides when to reload: at SIGHUP, when the file has changed, and every AGAIN_S after a rejection.
+`server.Proxy` prepares what may fail, and then applies the rest (`proxy.parts`). With workers, the supervisor
+orders every worker to prepare. Then all workers commit, or none does.
 """
 
 import asyncio
@@ -38,21 +38,21 @@ from tsproxy.proxy.metrics.catalogue import (
     POLICY_MODE,
 )
 from tsproxy.proxy.notes import frames_of
+from tsproxy.proxy.reload.retry import AGAIN_S, Retry
 from tsproxy.proxy.service_manager import ServiceManager
 from tsproxy.proxy.wait import wait_at_most
 
 POLL_INTERVAL_S: Final = 1.0
-AGAIN_S: Final = 30.0
-"""The time until what a worker was too slow for is tried again."""
 OF_MACHINE: Final = frozenset({"listeners[]", "admin", "decisions"})
 """The sections with settings that name a machine, such as `bind`. Two proxies may differ in them."""
 
+_ADVICE: Final = (
+    "the old configuration stays in force; tried again "
+    f"every {AGAIN_S:g} s, when the file changes, and at SIGHUP"
+)
+
 Adopt = Callable[[Reloaded], Awaitable[None]]
 """Applies a new configuration to the whole proxy, or raises ConfigError and changes nothing."""
-
-
-class UnansweredError(ConfigError):
-    """A worker was too slow. Nothing says that the configuration is wrong."""
 
 
 class Result(StrEnum):
@@ -67,12 +67,12 @@ class Reloader(Collector):
 
     def __init__(self, source: Source, running: Config, adopt: Adopt, manager: ServiceManager) -> None:
         self._adopt = adopt
-        self._again: asyncio.TimerHandle | None = None
         self._ended = dict.fromkeys(Result, 0)
         self._enforced_until_s: float | None = None
         """When a reload left less enforced (`extent`); None if none did, or another one has put it back."""
         self._manager = manager
         self._requested = asyncio.Event()
+        self._retry = Retry(Clock())
         self._most_enforced = extent(running.policy)  # since the start
         self._running = running
         self._sha256 = sha256_of(running)
@@ -90,6 +90,10 @@ class Reloader(Collector):
             is_requested = await wait_at_most(POLL_INTERVAL_S, self._requested)
             try:
                 if is_requested or await self._has_changed():
+                    self._retry.forget()
+                    self._manager.reloading()
+                    await self._reload()
+                elif self._retry.is_due and self._seen == self._source.tried:  # it is not being replaced
                     await self._reload()
             except Exception as error:  # such as no thread to be had: the next look may succeed
                 _crashed(error)
@@ -103,39 +107,44 @@ class Reloader(Collector):
 
     async def _reload(self) -> None:
         self._requested.clear()
-        if self._again is not None:
-            self._again.cancel()
-        self._manager.reloading()
         result = await self._result()
+        if result is None:
+            return
         self._ended[result] += 1
         self._was_successful = result is Result.TAKEN
         if self._was_successful:
             self._succeeded_s = Clock().now_ms() / 1000
         self._manager.reloaded(f"the last reload was {result}")
 
-    async def _result(self) -> Result:
+    async def _result(self) -> Result | None:
+        """None if it is rejected for the reason that was told the last time."""
         try:
             new = await asyncio.to_thread(self._source.read)
             change = reloaded(self._running, new)
             sha256 = await asyncio.to_thread(sha256_of, change.config)  # it may fail, so before `_adopt`
             await self._adopt(change)
-        except UnansweredError as error:
-            self._again = asyncio.get_running_loop().call_later(AGAIN_S, self._requested.set)
-            return _rejected(str(error).splitlines(), f"in {AGAIN_S:g} s")
         except ConfigError as error:
-            return _rejected(str(error).splitlines())
+            return self._rejected(str(error).splitlines())
         except (*ENDS_PROCESS, asyncio.CancelledError):
             raise
         except BaseException as error:
             # An error in one part, or in code of a rule, must not stop the data path.
-            _crashed(error)
-            return _rejected(["a mistake in tsproxy; please report the frames"])
+            return self._rejected(["a mistake in tsproxy; please report the frames"], error)
+        self._retry.forget()
         self._took(change.config, sha256)
         CONFIG_RELOADED(changed=list(change.changed))
         if change.needs_restart:
             keys = list(change.needs_restart)
             CONFIG_NEEDS_RESTART(keys=keys, advice="they stay as they are until then")
         return Result.TAKEN
+
+    def _rejected(self, problems: list[str], mistake: BaseException | None = None) -> Result | None:
+        if not self._retry.failed((problems, mistake and frames_of(mistake))):
+            return None
+        if mistake is not None:
+            _crashed(mistake)
+        CONFIG_NOT_RELOADED(problems=problems, advice=_ADVICE)
+        return Result.REJECTED
 
     def _took(self, config: Config, sha256: str) -> None:
         before, now = extent(self._running.policy), extent(config.policy)
@@ -173,9 +182,3 @@ def _is_common(keys: Key | SectionKeys) -> bool:
 
 def _crashed(error: BaseException) -> None:
     CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
-
-
-def _rejected(problems: list[str], again: str = "when the file changes or at SIGHUP") -> Result:
-    advice = f"the old configuration stays in force; tried again {again}"
-    CONFIG_NOT_RELOADED(problems=problems, advice=advice)
-    return Result.REJECTED

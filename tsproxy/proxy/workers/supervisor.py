@@ -32,7 +32,7 @@ from tsproxy.proxy.metrics.totals import families_now, joined
 from tsproxy.proxy.notes import complaints_logged, frames_of
 from tsproxy.proxy.ports import ListenError
 from tsproxy.proxy.reload.certificates import Certificates
-from tsproxy.proxy.reload.reloader import Reloader, UnansweredError
+from tsproxy.proxy.reload.reloader import Reloader
 from tsproxy.proxy.service_manager import GRACE_MS, ServiceManager
 from tsproxy.proxy.startup import Kept, StartError, salt_in
 from tsproxy.proxy.wait import cancelled
@@ -181,8 +181,7 @@ class Supervisor:
             if problems:
                 for member in self._members:
                     member.abandon()
-                error = UnansweredError if [*problems] == late else ConfigError
-                raise error(*(Problem("", "", problem) for problem in problems))
+                raise ConfigError(*(Problem("", "", problem) for problem in problems))
             for member in self._members:
                 member.commit(for_workers)
             self._config = config

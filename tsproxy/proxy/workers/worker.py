@@ -26,6 +26,7 @@ from tsproxy.proxy.brokers.discovery import PermissionDeniedError
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.parts import Commit
 from tsproxy.proxy.ports import ListenError
+from tsproxy.proxy.reload.retry import Retry
 from tsproxy.proxy.server import Proxy
 from tsproxy.proxy.startup import StartError
 from tsproxy.proxy.wait import cancelled
@@ -68,6 +69,7 @@ async def _run(proxy: Proxy, channel: Channel) -> None:
 async def _obey(channel: Channel, proxy: Proxy) -> None:
     preparing: asyncio.Task[Commit | None] | None = None
     at_work = set[asyncio.Task[Commit | None]]()
+    mistakes = Retry(Clock())
     try:
         async for line in channel.lines():
             # A report may take long on a machine that is overloaded. The loop of this worker turns.
@@ -77,7 +79,9 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
                     # Its files may be on a disk that hangs, so other orders do not wait. One that finds the
                     # last at work gets no answer: otherwise each would take one more thread.
                     if not at_work:
-                        preparing = asyncio.create_task(_prepare(proxy, channel, line["id"], line["config"]))
+                        preparing = asyncio.create_task(
+                            _prepare(proxy, channel, line["id"], line["config"], mistakes)
+                        )
                         at_work.add(preparing)
                         preparing.add_done_callback(at_work.discard)
                 case "commit":
@@ -105,8 +109,8 @@ async def _obey(channel: Channel, proxy: Proxy) -> None:
         proxy.close()
 
 
-async def _prepare(proxy: Proxy, channel: Channel, number: int, text: str) -> Commit | None:
-    """The prepared reload. The supervisor is told the problems that prevent it."""
+async def _prepare(proxy: Proxy, channel: Channel, number: int, text: str, mistakes: Retry) -> Commit | None:
+    """The prepared reload. The supervisor is told the problems that prevent it, and tries it again."""
     commit, problems = None, list[str]()
     try:
         commit = await proxy.prepare(await asyncio.to_thread(config_of, text))
@@ -116,7 +120,8 @@ async def _prepare(proxy: Proxy, channel: Channel, number: int, text: str) -> Co
         raise
     except BaseException as error:
         # An error in our code, or in a rule's, ends no worker. All workers keep their configuration.
-        CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames_of(error))
+        if mistakes.failed(frames := frames_of(error)):
+            CONFIG_RELOAD_CRASHED(error=type(error).__name__, frames=frames)
         problems = ["a mistake in tsproxy; please report the frames"]
     channel.send({"event": "prepared", "id": number, "problems": problems})
     return commit
