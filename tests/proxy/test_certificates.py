@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import pickle
 import shutil
 import ssl
@@ -9,6 +10,7 @@ import threading
 from dataclasses import fields, replace
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -32,7 +34,8 @@ from tsproxy.clock import Clock
 from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import ListenerTls, UpstreamTls
 from tsproxy.config.values import SecretFile
-from tsproxy.proxy.reload import certificates as reload_certificates
+from tsproxy.proxy.reload import certificates as contexts
+from tsproxy.proxy.reload import retry
 from tsproxy.proxy.reload.certificates import (
     UNUSABLE_GRACE_S,
     Certificates,
@@ -45,6 +48,7 @@ from tsproxy.testing.client_options import client_context
 from tsproxy.tls.contexts import server_context
 
 DAY = timedelta(days=1)
+NOT_RELOADED = "certificates_not_reloaded"
 RELOADED = 'tsproxy_certificates_last_reload_successful{section="listeners.default.tls"}'
 
 
@@ -254,9 +258,60 @@ async def test_files_that_cannot_be_used_leave_the_old_ones_in_use_and_are_told_
             assert (credentials.current() is not before) is is_new
             files.put(certificates.issue("mended"))
     [line, *_] = logs
-    assert [line["event"] for line in logs] == ["certificates_not_reloaded", "certificates_reloaded"]
+    assert [line["event"] for line in logs] == [NOT_RELOADED, "certificates_reloaded"]
     assert line["log_level"] == "warning"
     assert str(files.certificate) in line["problems"][0]
+
+
+CANNOT_BE_READ = partial(ConfigError, Problem("", "tls.key", "cannot be read: Too many open files"))
+NO_DESCRIPTOR = partial(OSError, errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "event"),
+    [
+        ((contexts, "server_context"), CANNOT_BE_READ, NOT_RELOADED),
+        ((contexts, "server_context"), NO_DESCRIPTOR, NOT_RELOADED),  # a moment after it could be opened
+        ((Path, "read_bytes"), NO_DESCRIPTOR, NOT_RELOADED),
+        ((contexts, "server_context"), MemoryError, "certificates_watch_crashed"),
+        ((Sources, "states"), MemoryError, "certificates_watch_crashed"),
+    ],
+    ids=["file", "file later", "copy", "context", "states"],
+)
+async def test_files_that_could_not_be_read_for_a_moment_are_tried_again_and_told_once(
+    certificates, files, monkeypatch, part, error, event
+):
+    """No file changes when the moment is over: the old certificate stayed in use until it expired, or the
+    next worker was to begin with an empty copy."""
+    monkeypatch.setattr(retry, "AGAIN_S", 0)
+    credentials = certificates_of(files.listener()).listeners["default"]
+    files.put(certificates.issue("second"))
+    await use_changed_files(credentials, Clock())
+
+    def fails(*_):
+        raise error()
+
+    with structlog.testing.capture_logs() as logs, monkeypatch.context() as moment:
+        moment.setattr(*part, fails)
+        for _ in range(3):
+            await use_changed_files(credentials, Clock())
+        assert [line["event"] for line in logs] == [event]
+        assert credentials.problem
+        moment.undo()
+        await use_changed_files(credentials, Clock())
+    assert [line["event"] for line in logs] == [event, "certificates_reloaded"]
+    assert (credentials.problem, [end.subject for end in credentials.ends]) == (None, ["CN=second"])
+    assert credentials.copy.contents[files.certificate] == files.certificate.read_bytes()
+
+
+async def test_unusable_files_are_not_tried_at_each_look(certificates, files, monkeypatch):
+    credentials = certificates_of(files.listener()).listeners["default"]
+    tries = []
+    monkeypatch.setattr(contexts, "server_context", lambda tls: tries.append(tls) or server_context(tls))
+    files.certificate.write_text("hello")
+    for _ in range(5):
+        await use_changed_files(credentials, Clock())
+    assert len(tries) == 1
 
 
 async def test_an_error_of_ours_in_one_section_does_not_end_the_watch_of_another(
@@ -315,7 +370,7 @@ class Slow:
     def __init__(self, monkeypatch, then=None):
         self.has_begun, self.may_end = threading.Event(), threading.Event()
         self._then = then
-        monkeypatch.setattr(reload_certificates, "server_context", self._make)
+        monkeypatch.setattr(contexts, "server_context", self._make)
 
     def _make(self, tls):
         if threading.current_thread() is not threading.main_thread():

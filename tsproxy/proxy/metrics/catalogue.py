@@ -307,7 +307,7 @@ ENFORCEMENT_ENDED: Final = gauge_row(
 )
 CERTIFICATES_LAST_RELOAD_SUCCESSFUL: Final = gauge_row(
     "tsproxy_certificates_last_reload_successful",
-    "1 if the files of a `tls` section could be used when they last changed",
+    "1 if the files of a `tls` section could be used when they were last tried",
     ("section",),
     joined=Joined.LOWEST,
 )

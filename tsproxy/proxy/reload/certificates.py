@@ -3,7 +3,8 @@
 A TLS context never changes. For new connections, a new context is made from the new files. Existing
 connections keep their context, so no connection is closed. While files are being replaced they may not match
 for a moment. So a change is used only if the next check finds no further change. If files are unusable, the
-old context stays in force, and the log names the problem.
+old context stays in force, the log names the problem, and the files are tried again (`Retry`): perhaps they
+could not be read for a moment.
 
 This module also reports how long certificates last, as a metric and with an early warning.
 """
@@ -44,6 +45,7 @@ from tsproxy.proxy.metrics.catalogue import (
 )
 from tsproxy.proxy.notes import frames_of
 from tsproxy.proxy.parts import Commit
+from tsproxy.proxy.reload.retry import AGAIN_S, Retry
 from tsproxy.proxy.wait import next_tick
 from tsproxy.tls.certificate_expiry import CRL, End, ends_of, files_of
 from tsproxy.tls.contexts import STORED_ADVICE, server_context, upstream_context
@@ -54,7 +56,7 @@ WARN_INTERVAL_S: Final = 86_400.0
 UNUSABLE_GRACE_S: Final = 60.0
 """How long files may be unusable before that is an error. A certificate and its key change in two steps."""
 
-_ADVICE: Final = "the old ones stay in use; tried again when a file changes"
+_ADVICE: Final = f"the old ones stay in use; tried again every {AGAIN_S:g} s, and when a file changes"
 
 States = tuple[FileState, ...]
 """The state of the files at one check."""
@@ -100,12 +102,13 @@ class Sources:
                 paths[setting.rpartition(".")[2]] = Path(f"/proc/self/fd/{memory.fileno()}")
             return Sources(self.section, replace(self.tls, **paths, key_password=copy.password)).make()
 
-    def copied(self) -> Copy:
-        """A copy of the files as they are now. If they change meanwhile, the next check sees other states."""
-        states, password = self.states(), self.tls.key_password
+    def copied(self, states: States) -> Copy:
+        """A copy of the files. `states` are those of a moment before: if the files have changed since, the
+        next check sees other states. Raises OSError."""
+        password = self.tls.key_password
         with suppress(SecretError):
             password = password and Secret(password.reveal())
-        return Copy(states, {file: _content(file) for file in self.files.values()}, password)
+        return Copy(states, {file: file.read_bytes() for file in self.files.values()}, password)
 
 
 @dataclass(slots=True)
@@ -122,6 +125,7 @@ class Credentials:
 
     def __init__(self, sources: Sources, copy: Copy | None = None) -> None:
         self._keeps_no_sessions = False
+        self._retry = Retry(Clock())
         if copy is None:
             self.prepare(sources)()
         else:
@@ -142,7 +146,13 @@ class Credentials:
     def prepare(self, sources: Sources) -> Commit:
         """Make a new context, perhaps from other files. Raises ConfigError. The old one stays until the
         commit."""
-        return partial(self._use, sources, sources.copied(), sources.make())
+        states = sources.states()
+        try:
+            context = sources.make()  # it names the file and the setting
+            return partial(self._use, sources, sources.copied(states), context)
+        except OSError as error:
+            text = f"its files cannot be read: {error.strerror}"
+            raise ConfigError(Problem("", sources.tls.place, text)) from None
 
     def _use(self, sources: Sources, copy: Copy, context: ssl.SSLContext) -> None:
         self._context, self.copy = context, copy
@@ -151,28 +161,39 @@ class Credentials:
             keep_no_sessions(context)
         self._seen = self._tried = copy.states
         self._sources = sources
+        self._retry.forget()
         self.problem: Unusable | None = None
         """The reason why the files on disk are not in use; None if they are."""
+
+    def failed(self, lines: list[str], now_s: float) -> bool:
+        """The files on disk cannot be used, and are tried again. Returns whether the reason is a new one."""
+        is_new = self._retry.failed(lines)
+        if is_new:
+            self.problem = Unusable(lines, now_s)
+        return is_new
 
     async def use_changed(self) -> bool:
         """Use files that have changed and then stayed the same for one check. Returns whether new files are
         in use now.
 
-        Raises ConfigError if the files are unusable. They are tried again when they change again. A thread
-        reads them, since a file system that hangs must not block clients. If a reload comes meanwhile, its
-        files and settings stay in use.
+        Raises ConfigError if the files are unusable. A thread reads them, since a file system that hangs must
+        not block clients. If a reload comes meanwhile, its files and settings stay in use.
         """
         sources = self._sources
         states = await asyncio.to_thread(sources.states)
         if sources is not self._sources:
             return False
         is_at_rest, self._seen = states == self._seen, states
-        if states == self._tried or not is_at_rest:
+        if not is_at_rest:
+            return False
+        if states != self._tried:
+            self._retry.forget()
+        elif not self._retry.is_due:
             return False
         self._tried = states
         try:
             commit = await asyncio.to_thread(self.prepare, sources)
-        except ConfigError:
+        except Exception:
             if sources is self._sources:
                 raise
             return False
@@ -297,27 +318,22 @@ def _sources_of(config: Config) -> Iterator[tuple[str, Sources]]:
             yield section, Sources(section, tls)
 
 
-def _content(file: Path) -> bytes:
-    """Empty if the file cannot be read: the making of the context says so."""
-    try:
-        return file.read_bytes()
-    except OSError:
-        return b""
-
-
 async def use_changed_files(credentials: Credentials, clock: Clock) -> None:
     """Use the files that have changed, and log their settings. Files that stay unusable are logged again, as
     an error."""
     _log_if_it_lasts(credentials, clock)
+    now_s = clock.monotonic_ms() / 1000
     try:
         if await credentials.use_changed():
             CERTIFICATES_RELOADED(settings=[end.setting for end in credentials.ends])
     except ConfigError as error:
-        credentials.problem = Unusable(str(error).splitlines(), clock.monotonic_ms() / 1000)
-        CERTIFICATES_NOT_RELOADED(problems=credentials.problem.lines, advice=_ADVICE)
+        if credentials.failed(lines := str(error).splitlines(), now_s):
+            CERTIFICATES_NOT_RELOADED(problems=lines, advice=_ADVICE)
     except Exception as error:
         # An error in our code must not end the checks of the other files.
-        CERTIFICATES_WATCH_CRASHED(error=type(error).__name__, frames=frames_of(error))
+        frames = frames_of(error)
+        if credentials.failed(["a mistake in tsproxy; please report the frames", *frames], now_s):
+            CERTIFICATES_WATCH_CRASHED(error=type(error).__name__, frames=frames)
 
 
 def _log_if_it_lasts(credentials: Credentials, clock: Clock) -> None:
