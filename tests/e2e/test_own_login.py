@@ -28,6 +28,7 @@ from tests.kit.clocks import BEGIN_MS, HandClock
 from tests.kit.tasks import beside
 from tests.proxy.running import EVERY_SECOND, page, series
 from tests.proxy.test_cluster import learning, sasl_of, upstream_of
+from tests.proxy.test_revocation import authority
 from tests.proxy.world import until
 from tsproxy.cluster import tokens
 from tsproxy.cluster.client_options import security_options
@@ -328,11 +329,13 @@ async def test_of_an_endless_answer_only_the_beginning_is_read(monkeypatch):
 
 
 @pytest.mark.parametrize("trusts", [True, False])
-async def test_the_secret_goes_only_to_an_issuer_whose_certificate_is_trusted(certificates, trusts):
-    identity = certificates.issue("issuer-of-tokens")
+async def test_the_secret_goes_only_to_an_issuer_whose_certificate_is_trusted(tmp_path, trusts):
+    """Its authority is enough, though another one has signed that, as for brokers."""
+    issuing = authority(tmp_path / "issuing", "issuing", authority(tmp_path / "root", "root"))
+    identity = issuing.issue("issuer-of-tokens")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(identity.certificate, identity.key)
-    asked, ca = [], certificates.certificate if trusts else None
+    asked, ca = [], issuing.certificate if trusts else None
     async with saying(OK + b'{"access_token": "token"}', tls=tls, asked=asked) as url:
         fetching = token_provider(ClientCredentials(url, "tsproxy", Secret("s"), ca=ca)).token()
         if trusts:

@@ -135,17 +135,19 @@ def authority(folder, name, above=None):
 
 
 @on_both_loops
-async def test_the_authorities_above_the_clients_own_are_not_looked_up(certificates, crl, tmp_path):
+@pytest.mark.parametrize("trusted", [("above", "below"), ("below",)], ids="+".join)
+async def test_the_authorities_above_the_clients_own_are_not_looked_up(certificates, crl, tmp_path, trusted):
     """The authority that signs clients has a list. The one above it has none, and then revokes it."""
     above = authority(tmp_path / "above", "above")
     below = authority(tmp_path / "below", "below", above)
-    (tmp_path / "both.pem").write_bytes(above.certificate.read_bytes() + below.certificate.read_bytes())
+    files = {"above": above.certificate, "below": below.certificate}
+    (tmp_path / "trusted.pem").write_bytes(b"".join(files[name].read_bytes() for name in trusted))
     contexts = {}
     for name in ("kept", "revoked"):
         identity = below.issue(name)
         contexts[name] = client_context(certificates.certificate, identity)
         crl.write_bytes(below.revocations(identity))
-    text = listener(certificates, crl).replace(str(certificates.certificate), str(tmp_path / "both.pem"))
+    text = listener(certificates, crl).replace(str(certificates.certificate), str(tmp_path / "trusted.pem"))
     async with watched_front(text) as (address, tls):
         assert await is_let_in(address, contexts["kept"])
         assert not await is_let_in(address, contexts["revoked"])

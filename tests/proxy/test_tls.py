@@ -1,6 +1,8 @@
 """Certificates and keys that cannot be used are told by file and section, never with a traceback."""
 
+import contextlib
 import ssl
+from dataclasses import replace
 
 import pytest
 from cryptography.hazmat.primitives.serialization import (
@@ -11,9 +13,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from tests.config.files import config_of
+from tests.proxy.test_revocation import authority
+from tests.testing.test_certificates import shake_hands
 from tsproxy.config import ConfigError
 from tsproxy.config.settings import ClientAuth, ListenerTls, Secret, TlsVersion, UpstreamTls
 from tsproxy.testing.certificates import CertificateAuthority
+from tsproxy.testing.client_options import client_context
 from tsproxy.tls.contexts import check_files, server_context, upstream_context
 
 PLACE = "tsproxy.yaml:4: listeners[0].tls"
@@ -67,6 +72,54 @@ def test_authorities_of_the_system_are_not_trusted_beside_those_of_the_file(
         ]
     [public] = upstream_context(UpstreamTls()).get_ca_certs()
     assert public["subject"] == ((("commonName", "a public one"),),)
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """Certificates with their chains, and the authorities `root` and `issuing`, the second of which signs."""
+    folder = tmp_path_factory.mktemp("trusted")
+    root = authority(folder / "root", "root")
+    issuing = authority(folder / "issuing", "issuing", root)
+    made = {name: issuing.issue(name) for name in ("one", "another")}
+    forging = CertificateAuthority(folder, "one")
+    forging._key = load_pem_private_key(made["one"].key.read_bytes(), None)
+    made["signed by one"] = forging.issue("signed by one")
+    above = {
+        "one": issuing.certificate,
+        "another": issuing.certificate,
+        "signed by one": made["one"].certificate,
+    }
+    for name, identity in made.items():
+        chain = identity.certificate.read_bytes() + above[name].read_bytes()
+        made[name] = replace(identity, certificate=folder / f"{name}.chain")
+        made[name].certificate.write_bytes(chain)
+    return made, {"root": root.certificate, "issuing": issuing.certificate, "one": above["signed by one"]}
+
+
+@pytest.mark.parametrize("side", ["clients", "brokers"])
+@pytest.mark.parametrize(
+    ("trusted", "accepted"),
+    [("root", ["one", "another"]), ("issuing", ["one", "another"]), ("one", ["one"])],
+)
+def test_each_certificate_of_the_authorities_is_trusted_alone_and_one_that_is_none_signs_nobody(
+    identity, certificates, shown, trusted, accepted, side
+):
+    """As a broker does, to which Java's trust store with the issuing authority alone is enough."""
+    made, authorities = shown
+    ours = {"certificate": identity.certificate, "key": identity.key}
+    checking = {"client_ca": authorities[trusted], "client_auth": ClientAuth.REQUIRED}
+    let_in = []
+    for name, theirs in made.items():
+        if side == "clients":
+            client = client_context(certificates.certificate, theirs)
+            server = server_context(ListenerTls(**ours, **checking))
+        else:
+            client = upstream_context(UpstreamTls(authorities[trusted]))
+            server = server_context(ListenerTls(certificate=theirs.certificate, key=theirs.key))
+        with contextlib.suppress(ssl.SSLCertVerificationError):
+            shake_hands(client, server, "localhost")
+            let_in.append(name)
+    assert let_in == accepted
 
 
 def test_check_names_the_unusable_files_of_every_section(identity, tmp_path):

@@ -27,6 +27,7 @@ from aiokafka.abc import AbstractTokenProvider
 
 from tsproxy.clock import Clock
 from tsproxy.config.settings import ClientCredentials, MskIam, TokenFile
+from tsproxy.tls.contexts import trust
 
 ANSWER_S: Final = 10.0
 """How long to wait for an issuer's answer."""
@@ -181,10 +182,10 @@ class _NoRedirect(HTTPRedirectHandler):
 
 def _answer_to(request: Request, source: ClientCredentials) -> bytes:
     try:
-        context = ssl.create_default_context(cafile=str(source.ca) if source.ca else None)
-        # From 3.13 on, Python's default rejects an authority whose certificates lack key identifiers. One
-        # that `upstream.tls` accepts shall do for the issuer, too, also after an upgrade of Python.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        # Not Python's default context: from 3.13 on, it rejects an authority whose certificates lack key
+        # identifiers. One that `upstream.tls` accepts shall do for the issuer, too.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        trust(context, source.ca)
         # An HTTP proxy from the environment cannot read a TLS connection, but it could read a plain one.
         proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
         opener = build_opener(HTTPSHandler(context=context), _NoRedirect, ProxyHandler(proxies))

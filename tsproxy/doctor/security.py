@@ -10,7 +10,7 @@ from tsproxy.doctor.cluster import Seen, Server
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.doctor.ports import told_hosts
 from tsproxy.model.addresses import Address
-from tsproxy.tls.contexts import server_context
+from tsproxy.tls.contexts import server_context, trust
 
 SECURITY: Final = Check("security")
 _MAX_STEPS: Final = 10
@@ -74,8 +74,7 @@ def names_host(tls: ListenerTls, host: str) -> bool:
     """True if a client that trusts the certificate accepts it for this host. OpenSSL decides, in a handshake
     in memory. An expired certificate still has its names."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    client.load_verify_locations(tls.certificate)
+    trust(client, tls.certificate)
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = client.wrap_bio(to_client, to_server, server_hostname=host)
     theirs = server_context(tls).wrap_bio(to_server, to_client, server_side=True)

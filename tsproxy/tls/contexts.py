@@ -116,7 +116,7 @@ def server_context(tls: ServerTls) -> ssl.SSLContext:
     _choose_ciphers(context, tls.ciphers, tls.place)
     _load_chain(context, tls, tls.certificate, tls.key)
     if tls.client_ca is not None:
-        _load_authorities(context, tls.client_ca, f"{tls.place}.client_ca")
+        _trust(context, tls.client_ca, f"{tls.place}.client_ca")
     if tls.client_crl is not None:
         _load_revocations(context, tls.client_crl, f"{tls.place}.client_crl")
     context.verify_mode = _VERIFY[tls.client_auth]
@@ -133,13 +133,24 @@ def upstream_context(tls: UpstreamTls) -> ssl.SSLContext:
     context = TlsContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = _VERSIONS[tls.min_version]
     _choose_ciphers(context, tls.ciphers, tls.place)
-    if tls.ca is not None:
-        _load_authorities(context, tls.ca, f"{tls.place}.ca")
-    else:
-        context.load_default_certs()
+    _trust(context, tls.ca, f"{tls.place}.ca")
     if tls.certificate is not None and tls.key is not None:
         _load_chain(context, tls, tls.certificate, tls.key)
     return context
+
+
+def trust(context: ssl.SSLContext, ca: Path | None) -> None:
+    """Trust each certificate of a PEM file, or of the system. Raises OSError (ssl.SSLError).
+
+    Each one is enough, also an authority that another one has signed, as in Java's trust stores (RFC 5280,
+    6.1.1 d): brokers that trust the issuing authority alone accept its clients. The certificate of a client
+    stands for that client and signs nobody. Its dates, and whether it was revoked, are checked as always.
+    """
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    if ca is None:
+        context.load_default_certs()
+    else:
+        context.load_verify_locations(ca)
 
 
 def check_files(config: Config) -> None:
@@ -230,10 +241,11 @@ def _in_pem(data: bytes, command: str, label: str) -> str:
     return f"in a PEM file a line says -----BEGIN {label}-----"
 
 
-def _load_authorities(context: ssl.SSLContext, ca: Path, place: str) -> None:
-    _check_readable(ca, place)
+def _trust(context: ssl.SSLContext, ca: Path | None, place: str) -> None:
+    if ca is not None:
+        _check_readable(ca, place)
     try:
-        context.load_verify_locations(ca)
+        trust(context, ca)
     except ssl.SSLError:
         text = f"{ca} must be a PEM file with at least one certificate of an authority"
         raise ConfigError(Problem("", place, text)) from None
