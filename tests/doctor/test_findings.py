@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+import subprocess
 from dataclasses import replace
 from datetime import timedelta
 
@@ -199,12 +200,43 @@ def test_a_node_id_without_a_port_is_a_problem_with_the_numbers_to_set():
     ],
 )
 def test_the_names_of_a_listeners_certificate_are_those_that_clients_accept(certificates, host, is_named):
-    """One that has expired still has them."""
-    names = ["kafka.example.com", "*.kafka.example.com", "192.0.2.1"]
-    shown = certificates.issue("listener-of-doctor", names, starts=timedelta(days=-3))
+    shown = certificates.issue(
+        "listener-of-doctor", ["kafka.example.com", "*.kafka.example.com", "192.0.2.1"]
+    )
     config = listening("", brokers=f"tls: {{ certificate: {shown.certificate}, key: {shown.key} }}")
 
-    assert security.names_host(config.listeners[0].tls, host) is is_named
+    assert (security.rejection(config.listeners[0].tls, host) is None) is is_named
+
+
+@pytest.mark.parametrize(
+    ("starts", "lasts", "reason"),
+    [
+        (timedelta(days=-3), timedelta(days=2), "certificate has expired"),
+        (timedelta(days=1), timedelta(days=2), "certificate is not yet valid"),
+        (timedelta(days=-1), timedelta(days=2), None),
+    ],
+)
+def test_a_certificate_that_no_client_accepts_now_is_a_problem(certificates, starts, lasts, reason):
+    shown = certificates.issue("dates-of-doctor", starts=starts, lasts=lasts)
+    assert of_certificate(shown.certificate, shown.key) == reason
+
+
+def test_a_certificate_that_is_not_for_servers_is_a_problem(tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command += ["-subj", "/CN=proxy", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
+    command += ["-addext", "extendedKeyUsage=clientAuth", "-out", str(certificate), "-keyout", str(key)]
+    subprocess.run(command, check=True, capture_output=True)
+    assert of_certificate(certificate, key) == "unsuitable certificate purpose"
+
+
+def of_certificate(certificate, key):
+    """The reason why clients do not accept a listener's certificate, as doctor tells it; None if they do."""
+    brokers = f"brokers: {{ ports_from: 0 }}\n    tls: {{ certificate: {certificate}, key: {key} }}"
+    [found] = security.to_clients(listening("", brokers=brokers), {})
+    begin = f"listener default: clients do not accept {certificate}: "
+    assert found.text.startswith(begin) is (found.grade is Grade.PROBLEM)
+    return found.text.removeprefix(begin) if found.grade is Grade.PROBLEM else None
 
 
 def test_a_certificate_without_a_brokers_name_is_a_problem(certificates):

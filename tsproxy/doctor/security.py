@@ -53,26 +53,32 @@ def _without_login(server: Server) -> Finding:
 
 
 def to_clients(config: Config, brokers: Mapping[int, Address]) -> Iterator[Finding]:
-    """Whether each listener's certificate is valid for the advertised names. The notices about the
+    """Whether clients accept each listener's certificate for the advertised names. The notices about the
     configuration report when certificates end."""
     for listener in config.listeners:
         if listener.tls is None:
             continue
         hosts = told_hosts(listener, brokers)
-        missing = [host for host in hosts if not names_host(listener.tls, host)]
+        rejections = [(host, error) for host in hosts if (error := rejection(listener.tls, host))]
+        missing = [host for host, error in rejections if error.verify_code in _OTHER_NAME]
         if missing:
             yield SECURITY.problem(
                 f"listener {listener.name}: {listener.tls.certificate} is not valid for {few(missing)}",
                 "clients check that name: get a certificate with it (subjectAltName; a wildcard such as "
                 "*.kafka.example.com does for all brokers)",
             )
-        else:
+        for reason in sorted({error.verify_message for host, error in rejections if host not in missing}):
+            yield SECURITY.problem(
+                f"listener {listener.name}: clients do not accept {listener.tls.certificate}: {reason}",
+                "get a certificate that is valid now, and for servers (extendedKeyUsage: serverAuth)",
+            )
+        if not rejections:
             yield SECURITY.ok(f"listener {listener.name}: its certificate is valid for {few(hosts)}")
 
 
-def names_host(tls: ListenerTls, host: str) -> bool:
-    """True if a client that trusts the certificate accepts it for this host. OpenSSL decides, in a handshake
-    in memory. An expired certificate still has its names."""
+def rejection(tls: ListenerTls, host: str) -> ssl.SSLCertVerificationError | None:
+    """The error by which a client that trusts the certificate does not accept it for this host; None if it
+    does. OpenSSL decides, in a handshake in memory."""
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trust(client, tls.certificate)
     to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -85,12 +91,12 @@ def names_host(tls: ListenerTls, host: str) -> bool:
             except ssl.SSLWantReadError:
                 continue
             except ssl.SSLCertVerificationError as error:
-                return error.verify_code not in _OTHER_NAME
+                return error
             except ssl.SSLError:  # the server wants a certificate of the client: ours was accepted before
-                return True
+                return None
             if side is ours:
-                return True
-    return True
+                return None
+    return None
 
 
 _OTHER_NAME: Final = (62, 64)
