@@ -1,14 +1,18 @@
 """`tsproxy scan` against real brokers with real bad topics."""
 
 import asyncio
+import struct
 import time
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from aiokafka.protocol.metadata import MetadataResponse_v1
 
 from tests.full_only import BOTH_BROKERS
+from tests.kit.broker import ScriptedBroker
 from tests.offline.commands import tsproxy
 from tests.offline.documented import example, words
+from tests.session.messages import API_VERSIONS, METADATA
 from tsproxy.offline.scan.cluster import Answers
 from tsproxy.offline.scan.survey import survey
 from tsproxy.offline.scan.tables import as_json, as_text
@@ -213,6 +217,45 @@ async def test_ten_thousand_partitions_take_seconds(capsys):
 
     assert (found["partitions"], len(found["findings"]), found["unread"]) == (10_000, 100, [])
     assert found["took_ms"] < 10_000
+
+
+VERSIONS = struct.pack(">hi3h", 0, 1, METADATA, 1, 1)
+"""The body of ApiVersions from a broker that offers Metadata 1."""
+VERSIONS_ONLY = {API_VERSIONS: lambda question: question.answer(VERSIONS), METADATA: lambda _: None}
+"""The answers of a broker that closes the connection at Metadata."""
+
+
+def says(kafka, topic, leaders):
+    """A bootstrap server that describes the cluster once, with these leaders, and closes each connection
+    at the next question."""
+    brokers = [(1, "127.0.0.1", int(kafka.bootstrap_servers.rpartition(":")[2]), None)]
+    partitions = [(0, number, leader, [1], [1]) for number, leader in enumerate(leaders)]
+    body = MetadataResponse_v1(brokers, 1, [(0, topic, False, partitions)]).encode()
+    left = [body]
+    told = {METADATA: lambda question: question.answer(left.pop()) if left else None}
+    return ScriptedBroker(VERSIONS_ONLY | told)
+
+
+async def test_a_server_that_does_not_describe_the_cluster_does_not_hide_the_next_one(kafka, topic, capsys):
+    """A port that wants a login closes the connection at the first question, after it was opened."""
+    await fill(kafka, topic, [[time.time_ns() // 1_000_000 + DAY_MS]])
+    async with ScriptedBroker(VERSIONS_ONLY) as server:
+        servers = f"{server.bootstrap_servers},{kafka.bootstrap_servers}"
+        result = await tsproxy(capsys, "scan", "--upstream", servers, "--topics", topic, "--json")
+
+    assert (result.status, len(result.json["findings"])) == (0, 1)
+
+
+@pytest.mark.parametrize(("leaders", "findings"), [((1, -1), 1), ((-1, -1), 0)])
+async def test_results_are_kept_though_the_bootstrap_server_stops(kafka, topic, capsys, leaders, findings):
+    """A partition without a leader is asked for again, and somebody must describe the cluster again."""
+    await fill(kafka, topic, [[time.time_ns() // 1_000_000 + DAY_MS]])
+    async with says(kafka, topic, leaders) as server:
+        result = await tsproxy(capsys, "scan", "--upstream", server.bootstrap_servers, "--json")
+
+    assert result.err == ""
+    assert len(result.json["findings"]) == findings
+    assert [each["why"] for each in result.json["unread"]] == ["no leader"] * (2 - findings)
 
 
 async def test_no_broker_is_a_sentence_and_status_1(capsys):

@@ -82,12 +82,15 @@ class _Connections:
         self._stack = stack
         self._open: dict[Address, AdminConnection] = {}
 
-    async def to_any(self) -> AdminConnection:
+    async def layout(self, is_selected: Callable[[str], bool]) -> "_Layout":
+        """The layout as the first broker describes it that can: one that a query has reached, or a bootstrap
+        server. Raises ConversationError with the reasons of all of them."""
         reasons = []
-        for address in self._upstream.bootstrap_servers:
+        for address in dict.fromkeys((*self._open, *self._upstream.bootstrap_servers)):
             try:
-                return await self.to(address)
+                return await _layout(await self.to(address), is_selected)
             except ConversationError as error:
+                self._open.pop(address, None)  # the next query opens another one
                 reasons.append(str(error))
         raise ConversationError("; ".join(reasons))
 
@@ -108,13 +111,15 @@ class _Inquiry:
     settings: dict[TopicPartition, Settings | None] = field(default_factory=dict)
 
     async def answers(self) -> Answers:
-        first = await self.connections.to_any()
-        layout = await _layout(first, self.is_selected)
+        layout = await self.connections.layout(self.is_selected)
         remaining = set(layout.leaders)
         for round_number in range(ROUNDS):
             if round_number:
                 await asyncio.sleep(RETRY_DELAY_S)
-                layout = await _layout(first, self.is_selected)
+                try:
+                    layout = await self.connections.layout(self.is_selected)
+                except ConversationError:
+                    break  # the others were read, and `unread` says why these were not
             remaining = await self._query_leaders(layout, remaining)
             if not remaining:
                 break
