@@ -7,14 +7,13 @@ that are unusable.
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Final
 
 from spark_reports.commands import daily, doctor, gate, report, trend, what_if
 from spark_reports.errors import FailedError, UsageError
 from tsproxy import __version__
-from tsproxy.model.exits import FAILED, INTERRUPTED, MISTAKEN, flush_output
+from tsproxy.model.exits import FAILED, INTERRUPTED, MISTAKEN, flush_output, print_any_sign
 from tsproxy.model.words import listed, unknown_argument, unknown_command
 
 GROUPS: Final = {
@@ -47,6 +46,7 @@ REMOVED: Final[Mapping[str, str]] = MappingProxyType(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
+    print_any_sign()
     words = sys.argv[1:] if arguments is None else arguments
     root = parser()
     if (text := unknown_command(words, COMMANDS, REMOVED)) is not None:
@@ -54,8 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, unread = root.parse_known_args(words)
     if unread:
         options.parser.error(unknown_argument(unread[0], options.parser.format_usage()))
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # a sign that the locale lacks must not prevent the report
     try:
         code = int(options.run(options))
         sys.stdout.flush()

@@ -15,7 +15,7 @@ from tsproxy.commands import check, doctor, explain, run, scan
 from tsproxy.commands.options import add_command, meant
 from tsproxy.commands.removed import REMOVED
 from tsproxy.config import ConfigError
-from tsproxy.model.exits import FAILED, INTERRUPTED, MISTAKEN, flush_output
+from tsproxy.model.exits import FAILED, INTERRUPTED, MISTAKEN, flush_output, print_any_sign
 from tsproxy.model.words import listed, unknown_argument, unknown_command
 
 GROUPS: Final = {
@@ -38,6 +38,7 @@ _UNWRITABLE: Final = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code (`model.exits`)."""
+    print_any_sign()
     words = sys.argv[1:] if arguments is None else arguments
     root = parser()
     if (text := unknown_command(words, COMMANDS, REMOVED)) is not None:

@@ -1,11 +1,15 @@
 """`tsproxy explain`: what it says is what the judge does, in the words of the document."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 
+from tests.config.files import SMALLEST
 from tests.e2e.test_policy import CUSTOM_RULE, DOCUMENT, EXAMPLES, install
 from tsproxy.cli import main
 from tsproxy.model.custom_rule import CustomRule
@@ -46,6 +50,17 @@ def test_the_document_shows_what_it_says(explained, command, said):
 
 def test_one_is_shown():
     assert len(SHOWN) == 1
+
+
+def test_a_locale_without_the_signs_of_an_answer_still_shows_it(tmp_path):
+    policy = "policy: { rules: [{ name: recent, message.timestamp.before.max.ms: 1h }] }\n"
+    (tmp_path / "tsproxy.yaml").write_text(SMALLEST + policy)
+    command = [sys.executable, "-m", "tsproxy", "explain", "--config", "tsproxy.yaml"]
+    command += ["--topic", "orders", "--timestamp", "0"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, env=environment, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b", ?]" in done.stdout  # a limit that is not known
 
 
 def test_who_sends_decides_which_rule(explained):

@@ -1,8 +1,9 @@
-"""The exit codes of both commands, and the end of output that cannot be written."""
+"""The exit codes of both commands, and output that cannot be written."""
 
 import os
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Final
 
 OK: Final = 0
@@ -13,6 +14,13 @@ TRIPPED: Final = 3
 """A quality gate (`--fail-on`) failed, or the evidence of a report is incomplete."""
 INTERRUPTED: Final = 130
 """Ctrl-C ended a command, as shells say it."""
+
+
+def print_any_sign() -> None:
+    """From now on, standard output has a question mark for each sign that its encoding lacks. Python's own
+    standard error never fails for one."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 def flush_output() -> None:
