@@ -100,7 +100,7 @@ TARGET_LABELS = frozenset({"job", "instance", "namespace", "service"})
 
 _TEXT = re.compile(r'"[^"]*"')
 _LISTS = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
-_RANGES = re.compile(r"\[[^\]]*\]|\boffset\s+\w+")
+_NUMBERS = re.compile(r"\[[^\]]*\]|\boffset\s+\w+|\b\d[\w.]*")
 _SELECTOR = re.compile(r"([A-Za-z_:][\w:]*)?\s*\{([^}]*)\}")
 _MATCHER = re.compile(r"\s*(\w+)\s*(?:=~|!~|!=|=)")
 _WORD = re.compile(r"[A-Za-z_:][\w:]*")
@@ -115,10 +115,16 @@ class Names:
     """The labels by which results are grouped or joined."""
 
 
+def selected(expression: str) -> list[tuple[str, dict[str, str]]]:
+    """Each selector's metric, and labels that it selects."""
+    found = re.findall(r"([A-Za-z_:][\w:]*)\{([^}]*)\}", expression.replace(".*", ""))
+    return [(metric, dict(re.findall(r'(\w+)=~?"([^"]*)"', inside))) for metric, inside in found]
+
+
 def names_in(expression: str) -> Names:
     """The names in an expression: a word that is not known counts as a metric. Grafana's variables must be
     between quotes or brackets."""
-    rest = _RANGES.sub(" ", _TEXT.sub('""', expression))
+    rest = _NUMBERS.sub(" ", _TEXT.sub('""', expression))
     grouped = {word for each in _LISTS.findall(rest) for word in _WORD.findall(each)}
     rest = _LISTS.sub(" ", rest)
     matched = {
@@ -160,6 +166,13 @@ DASHBOARDS = [json.loads(file.read_text()) for file in sorted((DEPLOY / "grafana
 each_dashboard = pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda found: found["uid"])
 PANELS = [panel for each in DASHBOARDS for panel in each["panels"] if panel["type"] not in {"row", "text"}]
 QUERIES = [(panel["title"], target["expr"]) for panel in PANELS for target in panel["targets"]]
+DOCUMENTED = [
+    (page.name, re.sub(r"#.*", "", block))
+    for page in (ROOT / "docs").rglob("*.md")
+    for block in re.findall(r"^```\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    if re.search(r"rate\(.*\[\d+[smhd]\]", block)
+]
+"""The queries of the documents."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -187,7 +200,7 @@ def test_a_recorded_series_is_used(table):
 
 def test_rules_and_panels_name_metrics_and_labels_that_exist(table):
     named = [(rule.get("record") or rule["alert"], rule["expr"]) for rule in [*RECORDED, *ALERTS]]
-    found = {name: problems_of(expression, table) for name, expression in [*named, *QUERIES]}
+    found = {name: problems_of(expression, table) for name, expression in [*named, *QUERIES, *DOCUMENTED]}
     assert {name: problems for name, problems in found.items() if problems} == {}
 
 

@@ -12,7 +12,14 @@ import yaml
 
 from rigs.incidents.catalogue import INCIDENTS
 from tests.deploy.go_tools import PROMTOOL, needs_tools
-from tests.deploy.test_monitoring import ALERTS, PROMETHEUS, QUERIES
+from tests.deploy.test_monitoring import (
+    ALERTS,
+    DOCUMENTED,
+    PROMETHEUS,
+    QUERIES,
+    metric_table,
+    selected,
+)
 from tsproxy.proxy.metrics.results import NO_BROKER, Result
 
 pytestmark = needs_tools
@@ -389,12 +396,27 @@ def test_an_alert_that_should_fire_and_does_not_is_noticed(tmp_path):
         test(tmp_path, group(HEALTHY, [firing(60, ["TsproxyDown"])]))
 
 
-def test_prometheus_can_parse_every_query_of_the_dashboard(tmp_path):
-    """As recording rules, with a value for Grafana's one variable outside of quotes."""
-    rules = [
-        {"record": f"panel:number{n}", "expr": query.replace("$__rate_interval", "5m")}
-        for n, (_, query) in enumerate(QUERIES)
+async def test_no_query_of_the_dashboards_and_documents_is_empty_where_its_series_exist(tmp_path):
+    """Two sides with different labels are an empty answer, and no error."""
+    table = await metric_table(tmp_path) | {"up": frozenset(), "ALERTS": frozenset()}
+    queries = [
+        query.replace("$__rate_interval", "5m").replace("$job", "tsproxy").replace("$instance", ".+")
+        for _, query in [*QUERIES, *DOCUMENTED]
     ]
-    file = tmp_path / "queries.yaml"
-    file.write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
-    assert f"SUCCESS: {len(QUERIES)} rules found" in PROMTOOL.run("check", "rules", file)
+    series = {}
+    for metric, named in [(metric, {}) for metric in table] + [
+        each for query in queries for each in selected(query)
+    ]:
+        labels = dict.fromkeys(table[metric] - {"le"}, "x") | named
+        for more in [{"le": "0.1"}, {"le": "+Inf"}] if "le" in table[metric] else [{}]:
+            series[name(metric, **labels, **more)] = "0+1x30"
+    looks = [
+        {
+            "expr": f"count(\n{query}\n) > bool 0",
+            "eval_time": "20m",
+            "exp_samples": [{"labels": "{}", "value": 1}],
+        }
+        for query in queries
+    ]
+    assert DOCUMENTED
+    test(tmp_path, group(series, looks))
