@@ -509,6 +509,15 @@ def test_unusual_values_arrive_and_fit(tmp_path, values, certificates):
         assert (config.drain_delay_ms, config.drain_timeout_ms) == (1_000_000_000, 1_048_576_000)
 
 
+@needs_tools
+@pytest.mark.parametrize("release", ["2026", "1e3", "on", "null", "0x10"])
+def test_the_name_of_a_release_may_look_like_something_else(tmp_path, release):
+    objects = render(tmp_path, MODES["SNI, everything with TLS"], release=release)
+    printed = conforms(tmp_path / "rendered.yaml", NEWEST)
+    assert f"Valid: {len(objects)}, Invalid: 0, Errors: 0, Skipped: 0" in printed
+    assert {each["metadata"]["labels"]["app.kubernetes.io/instance"] for each in objects} == {release}
+
+
 def leaves_of(values, schema, path=()):
     """Each value of the chart that is no section, with its schema."""
     for name, value in values.items():

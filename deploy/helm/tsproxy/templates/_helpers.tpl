@@ -4,7 +4,7 @@
 
 {{- define "tsproxy.selector" -}}
 app.kubernetes.io/name: tsproxy
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "tsproxy.labels" -}}
