@@ -420,12 +420,14 @@ MISTAKES = {
     "admin.port is one of the brokers' ports": {"admin": {"port": 9193}},
     "admin.port is listener.port": {"admin": {"port": 9192}},
     "decisions.retentionSize: the proxy needs at least 1MiB": {"decisions": {"retentionSize": "1023KiB"}},
-    "decisions.retentionSize: with volume none the pod is evicted": {
+    "decisions.retentionSize: 8GiB is not less than decisions.size (8Gi)": {
         "decisions": {"volume": "none", "size": "8Gi"}
     },
-    "decisions.retentionSize: with volume none": {
-        "decisions": {"volume": "none", "retentionSize": "unlimited"}
+    "decisions.retentionSize: 8GiB is not less than decisions.size (5Gi)": {"decisions": {"size": "5Gi"}},
+    "decisions.retentionSize: 20GiB is not less than decisions.size (10Gi)": {
+        "decisions": {"volume": "shared", "retentionSize": "20GiB"}
     },
+    "decisions.retentionSize: unlimited is not less than": {"decisions": {"retentionSize": "unlimited"}},
     "decisions.storageClass: the chart makes no volume": {
         "decisions": {"volume": "shared", "claim": "mine", "storageClass": "nfs"}
     },
@@ -489,6 +491,9 @@ UNUSUAL = {
         "service": {"type": "LoadBalancer", "loadBalancerClass": "on"},
         "decisions": {"volume": "shared", "claim": "0123"},
         "reports": {"enabled": True, "image": "r", "storage": {"claim": "83"}, "priorityClassName": "no"},
+    },
+    "a volume of which the chart does not know the size": {
+        "decisions": {"volume": "shared", "claim": "mine", "retentionSize": "unlimited"},
     },
     "a small log without a volume": {
         "decisions": {"volume": "none", "size": "1.5Gi", "retentionSize": "1MiB"},

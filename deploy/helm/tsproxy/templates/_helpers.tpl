@@ -126,7 +126,7 @@ listener.settings:
       (list "decisions.claim needs decisions.volume: shared" (and $decisions.claim (not $isShared)))
       (list "decisions.storageClass: the chart makes no volume" (and $decisions.storageClass (or $decisions.claim (eq $decisions.volume "none"))))
       (list "decisions.retentionSize: the proxy needs at least 1MiB" (and (not $isUnlimited) (lt $kept 1048576.0)))
-      (list "decisions.retentionSize: with volume none the pod is evicted beyond decisions.size, so it must be less" (and (eq $decisions.volume "none") (or $isUnlimited (ge $kept (include "tsproxy.bytes" $decisions.size | float64)))))
+      (list (printf "decisions.retentionSize: %s is not less than decisions.size (%s), so the disk would fill up, or with volume none the pod be evicted. Lower it, or raise decisions.size" $decisions.retentionSize $decisions.size) (and (not $decisions.claim) (or $isUnlimited (ge $kept (include "tsproxy.bytes" $decisions.size | float64)))))
       (list "reports.input: with decisions.volume perPod or none the job cannot read the proxies' volumes. Use shared, or ship the files and name their place here" (and $reports.enabled (not $isShared) (not $reports.input)))
       (list "reports.storage.claim: reports.storage.prefix is there instead of a volume" (and $reports.storage.claim $reports.storage.prefix))
       (list "reports.storage.storageClass: the chart makes no volume" (and $reports.storage.storageClass (or $reports.storage.claim $reports.storage.prefix)))
