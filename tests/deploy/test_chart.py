@@ -243,6 +243,15 @@ def test_what_the_operator_adds_stands_beside_what_the_chart_writes(tmp_path):
 
 
 @needs_tools
+@pytest.mark.parametrize(
+    "workload", [{}, {"workload": "Deployment", "decisions": {"volume": "none"}}], ids=str
+)
+def test_a_rolling_restart_may_wait_for_the_checks_of_a_load_balancer(tmp_path, workload):
+    objects = render(tmp_path, PLAIN | {"minReadySeconds": 20} | workload)
+    assert of_kind(objects, "StatefulSet", "Deployment")["spec"]["minReadySeconds"] == 20
+
+
+@needs_tools
 def test_the_scrape_uses_the_token_and_the_certificate(tmp_path):
     objects = render(tmp_path, MODES["SNI, everything with TLS"])
     [endpoint] = of_kind(objects, "ServiceMonitor")["spec"]["endpoints"]
