@@ -58,6 +58,9 @@ def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(word, says):
         ("tsproxy check --config a", "check: error: --config: unknown option; Allowed here: --json, "),
         ("tsproxy check a b", "tsproxy check: error: b: unknown argument\n"),
         ("tsproxy doctor a", "error: a: unknown argument; did you mean '--config a'?\n"),
+        ("tsproxy scan kafka:9092", "unknown argument; did you mean '--upstream kafka:9092'?\n"),
+        ("tsproxy run [::1]:9092,b:1", "unknown argument; did you mean '--upstream [::1]:9092,b:1'?\n"),
+        ("tsproxy explain --topic t --timestamp 0 b:1", "did you mean '--config b:1'?\n"),
         (
             "spark_reports daily --input a --output b --day c",
             "--day: unknown option; did you mean '--date'? ",

@@ -11,6 +11,8 @@ from typing import Final
 
 _MISSPELT: Final = 0.8
 """The least similarity (difflib) of two names that differ by a typing mistake."""
+_HOST_AND_PORT: Final = re.compile(r".+:[0-9]+")
+"""A server, or the last one of a list."""
 
 
 def unknown(what: str, name: str, allowed: Iterable[str], elsewhere: Sequence[str] = ()) -> str:
@@ -52,7 +54,9 @@ def unknown_argument(
     name, options = argument.partition("=")[0], re.findall(r"--[a-z0-9-]+", usage)
     if name.startswith("-"):
         return f"{name}: {unknown('option', name, options, meant(name, options))}"
-    hint = f"; did you mean '--config {argument}'?" if "--config" in options else ""
+    flags = ("--upstream", "--config") if _HOST_AND_PORT.fullmatch(argument) else ("--config",)
+    near = next((flag for flag in flags if flag in options), None)
+    hint = f"; did you mean '{near} {argument}'?" if near else ""
     return f"{argument}: unknown argument{hint}"
 
 
