@@ -114,6 +114,27 @@ async def test_a_missing_right_is_a_problem_until_it_is_granted(doctor, kafka):
     assert problem["text"] == "Write on letters (dead_letters.topic): missing"
 
 
+@pytest.mark.parametrize(
+    ("servers", "topic", "grade", "text"),
+    [
+        ("localhost:{port}", "letters", "ok", "Write on letters (decisions.topic): granted"),
+        ("localhost:{port}", "no-topic", "problem", "decisions.topic: there is no topic no-topic"),
+        ("127.0.0.1:1", "letters", "problem", "decisions.topic: 127.0.0.1:1: Connection refused"),
+    ],
+)
+async def test_the_topic_of_decisions_is_looked_for_in_its_own_cluster(
+    doctor, kafka, servers, topic, grade, text
+):
+    port = kafka.bootstrap_servers.rpartition(":")[2]
+    arguments = ["--set", f"decisions.topic.name={topic}"]
+    arguments += ["--set", f"decisions.topic.bootstrap_servers={servers.format(port=port)}"]
+    result = await doctor(*arguments)
+
+    texts = [each["text"] for each in found(result, grade, "permissions")]
+    assert [each for each in texts if each.startswith(text)]
+    assert result.status == (grade == "problem")
+
+
 async def test_topics_of_the_proxys_own_that_do_not_exist_are_a_problem(doctor):
     result = await doctor(more=DEAD_LETTERS.replace("letters }", "no-letters }"))
 

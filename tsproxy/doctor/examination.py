@@ -18,10 +18,11 @@ async def examine(config: Config, clock: Clock) -> list[Finding]:
         seen = await look(config, stack)
         findings += bootstrap(config, seen)
         findings += security.to_brokers(config, seen)
-        try:
-            findings += await _of_cluster(config, seen, stack, clock)
-        except ConversationError as error:  # the broker answered before, and has stopped since
-            findings.append(CLUSTER.problem(str(error), "check that broker, and run this command again"))
+        for part in (_of_cluster(config, seen, stack, clock), permissions.of_decisions(config, stack)):
+            try:
+                findings += await part
+            except ConversationError as error:  # the broker answered before, and has stopped since
+                findings.append(CLUSTER.problem(str(error), "check that broker, and run this command again"))
         findings += ports.examine(config, seen.brokers)
         findings += security.to_clients(config, seen.brokers)
         findings += await clients.examine(config)

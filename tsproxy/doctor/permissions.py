@@ -1,13 +1,15 @@
 """Findings about the rights of the proxy's own user."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from tsproxy.cluster.admin_connection import AdminConnection, RejectedError, TopicAnswer
 from tsproxy.cluster.metadata import WRITE, TopicRights, topic_rights
 from tsproxy.config.settings import Config
+from tsproxy.config.settings.decisions import TopicSettings
+from tsproxy.doctor.cluster import look
 from tsproxy.doctor.findings import Check, Finding, few
 from tsproxy.model.kafka import ErrorCode
 from tsproxy.model.words import many
@@ -17,6 +19,7 @@ from tsproxy.proxy.brokers.topic_ids import TOPIC_PROBED as ANY_TOPIC
 PERMISSIONS: Final = Check("permissions")
 _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 PROBE: Final = "clock.probe.topic"
+DECISIONS: Final = "decisions.topic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +43,14 @@ async def rights(config: Config, connection: AdminConnection) -> Rights:
     sees_all = await connection.may_describe(ANY_TOPIC)
     named = _named(config)
     described = await connection.describe(visible or [TOPIC_PROBED])
-    of_named = None
+    return Rights(visible, sees_all, described, named, await _rights_on(connection, [*named.values()]))
+
+
+async def _rights_on(connection: AdminConnection, topics: Sequence[str]) -> Mapping[str, TopicRights] | None:
     with suppress(RejectedError):  # before Kafka 3.1
-        answers = await topic_rights(connection, [*named.values()]) if named else []
-        of_named = {answer.topic: answer for answer in answers}
-    return Rights(visible, sees_all, described, named, of_named)
+        answers = await topic_rights(connection, topics) if topics else []
+        return {answer.topic: answer for answer in answers}
+    return None
 
 
 def _named(config: Config) -> Mapping[str, str]:
@@ -54,19 +60,36 @@ def _named(config: Config) -> Mapping[str, str]:
     if config.clock.probe is not None:
         named[PROBE] = config.clock.probe.topic
     topic = config.decisions.topic
-    if topic is not None and topic.bootstrap_servers in ((), None, config.upstream.bootstrap_servers):
-        named["decisions.topic"] = topic.name
+    if topic is not None and not _is_elsewhere(config, topic):
+        named[DECISIONS] = topic.name
     return named
+
+
+def _is_elsewhere(config: Config, topic: TopicSettings) -> bool:
+    return topic.bootstrap_servers not in ((), None, config.upstream.bootstrap_servers)
+
+
+async def of_decisions(config: Config, stack: AsyncExitStack) -> list[Finding]:
+    """The finding about `decisions.topic` if it has servers of its own; else none. Raises
+    ConversationError."""
+    topic = config.decisions.topic
+    if topic is None or not _is_elsewhere(config, topic):
+        return []
+    there = replace(config.upstream, bootstrap_servers=topic.bootstrap_servers)
+    seen = await look(replace(config, upstream=there), stack)
+    if seen.connection is None:
+        reasons = "; ".join(server.error for server in seen.servers if server.error)
+        advice = (
+            "see decisions.topic.bootstrap_servers; upstream.tls and upstream.admin.sasl apply there, too"
+        )
+        return [PERMISSIONS.problem(f"{DECISIONS}: {reasons}", advice)]
+    return [*_writes({DECISIONS: topic.name}, await _rights_on(seen.connection, [topic.name]))]
 
 
 def examine(config: Config, report: Rights) -> Iterator[Finding]:
     yield from _describe_configs(config, report)
     yield _describe(report)
-    for key, topic in report.named.items():
-        if report.of_named is None:
-            yield PERMISSIONS.skipped(f"Write on {topic} ({key}): brokers before Kafka 3.1 do not say")
-        else:
-            yield _write(key, topic, report.of_named.get(topic))
+    yield from _writes(report.named, report.of_named)
 
 
 def _describe_configs(config: Config, report: Rights) -> Iterator[Finding]:
@@ -100,6 +123,14 @@ def _describe(report: Rights) -> Finding:
         f"Describe on topics: not granted on all, so the proxy offers Produce 12 at most; {seen} can be seen",
         "grant it on all topics, if clients should name topics by id and the clock be compared with brokers'",
     )
+
+
+def _writes(named: Mapping[str, str], of_named: Mapping[str, TopicRights] | None) -> Iterator[Finding]:
+    for key, topic in named.items():
+        if of_named is None:
+            yield PERMISSIONS.skipped(f"Write on {topic} ({key}): brokers before Kafka 3.1 do not say")
+        else:
+            yield _write(key, topic, of_named.get(topic))
 
 
 def _write(key: str, topic: str, known: TopicRights | None) -> Finding:
