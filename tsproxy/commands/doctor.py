@@ -1,4 +1,4 @@
-"""`tsproxy doctor`: examines everything that `tsproxy run` needs, and says what to do."""
+"""`tsproxy doctor`: examines what `tsproxy run` needs, and says what to do."""
 
 import argparse
 import asyncio
@@ -28,7 +28,9 @@ Run it as the user of the proxy. It changes nothing: it writes no record and no 
 
 
 def add(doctor: argparse.ArgumentParser) -> None:
-    doctor.description = "Checks all that tsproxy run would need. It changes nothing."
+    doctor.description = (
+        "Checks what tsproxy run needs, except the folder of the decision log. It changes nothing."
+    )
     add_proxy(doctor)
     doctor.add_argument("--json", action="store_true", help="everything as JSON: check, grade, text, advice")
     doctor.set_defaults(command=lambda options: _doctor(doctor, options))

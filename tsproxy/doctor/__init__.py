@@ -1,4 +1,4 @@
-"""Examines everything that `tsproxy run` would need, and says in plain words what to do.
+"""Examines what `tsproxy run` would need, and says in plain words what to do.
 
 It uses the proxy's own parts: its connection, its limits, its ports. It changes nothing on the cluster and
 writes no file. A module has the checks of one subject, and `examination` calls them in their order.
