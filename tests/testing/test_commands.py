@@ -53,6 +53,14 @@ def test_a_broker_runs_until_ctrl_c_and_kafkas_tools_reach_it(tmp_path):
         (["--property", "=x"], "'=x' has no name before a '='"),
         (["--security", "SASL_SSL"], "--security SASL_SSL needs --certificates FOLDER"),
         (["--property", "log.dirs=data"], "log.dirs cannot be set: the data has a temporary folder"),
+        (["--nodes", "0"], "--nodes 0: must be 1 or more"),
+        (["--port", "99999"], "--port 99999: must be from 1 to 65535: each broker has a port"),
+        (["--port", "65535", "--nodes", "2"], "--port 65535: must be from 1 to 65534: each broker has a"),
+        (["--version", "abc"], "--version abc: must be three numbers, such as"),
+        (
+            ["--security", "SSL", "--certificates", __file__],
+            f"--certificates {__file__}: must be a folder to write to: File exists",
+        ),
         (["--security", "TLS"], "TLS is none of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
     ],
 )

@@ -8,16 +8,20 @@ data is deleted.
 
 import argparse
 import asyncio
+import re
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from tsproxy.testing.certificates import CertificateAuthority
 from tsproxy.testing.jars import JarsError
 from tsproxy.testing.java import JavaError
 from tsproxy.testing.kafka_cluster import DEFAULT_VERSION, KafkaCluster
 from tsproxy.testing.kafka_node import KafkaStartError
+
+_LAST_PORT: Final = 65_535
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,14 +50,25 @@ async def _serve(cluster: KafkaCluster) -> None:
 
 
 def _cluster(options: argparse.Namespace) -> KafkaCluster:
-    """Raises ValueError if the options do not fit together."""
+    """Raises ValueError if an option cannot be used, or the options do not fit together."""
+    if options.nodes < 1:
+        raise ValueError(f"--nodes {options.nodes}: must be 1 or more")
+    last_port = _LAST_PORT - options.nodes + 1
+    if not 1 <= options.port <= last_port:
+        raise ValueError(f"--port {options.port}: must be from 1 to {last_port}: each broker has a port")
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+){2}", options.version):
+        raise ValueError(f"--version {options.version}: must be three numbers, such as {DEFAULT_VERSION}")
     if options.security in {"SSL", "SASL_SSL"} and options.certificates is None:
         raise ValueError(f"--security {options.security} needs --certificates FOLDER")
     authority = None
     if options.certificates is not None:
-        options.certificates.mkdir(parents=True, exist_ok=True)
-        authority = CertificateAuthority(options.certificates)
-        authority.issue("proxy")
+        try:
+            options.certificates.mkdir(parents=True, exist_ok=True)
+            authority = CertificateAuthority(options.certificates)
+            authority.issue("proxy")
+        except OSError as error:
+            text = f"--certificates {options.certificates}: must be a folder to write to: {error.strerror}"
+            raise ValueError(text) from error
     return KafkaCluster(
         options.version,
         options.nodes,
