@@ -16,7 +16,10 @@ listeners:
 
 FIRST, SECOND = TWO.splitlines()[2:]
 SWAPPED = "\n".join([*TWO.splitlines()[:2], SECOND, FIRST, ""])
-OF_A_LISTENER = ("name", "bind", "advertised_host")
+EXCHANGED = (
+    TWO.replace("name: one", "name: 2").replace("name: two", "name: one").replace("name: 2", "name: two")
+)
+THREE = TWO + '  - { name: three, bind: "127.0.0.1:29192", advertised_host: three.example.com }\n'
 BY_NAME = TWO.replace("two.example.com", "2.example.com")
 TLS = SMALLEST.replace("}", ", tls: {} }")
 TRUSTING = SMALLEST + "    proxy_protocol: { from: [10.0.0.0/8] }\n"
@@ -39,16 +42,45 @@ RELOADS = {
         ("admin.bind", "workers"),
         OFF,
     ),
-    # Two listeners that swap places must not swap half of their settings.
+    # Two listeners that exchange their names must not exchange half of their settings.
     "listeners of which a part must wait": (
         TWO,
-        SWAPPED,
+        EXCHANGED,
         (),
-        tuple(f"listeners[{index}].{key}" for index in (0, 1) for key in OF_A_LISTENER),
+        tuple(f"listeners[{index}].{key}" for index in (0, 1) for key in ("bind", "advertised_host")),
         TWO,
     ),
     "a listener that changes what is live": (TWO, BY_NAME, ("listeners[1].advertised_host",), (), BY_NAME),
-    "another number of listeners": (TWO, TWO[: TWO.rindex("  - ")], (), ("listeners",), TWO),
+    "listeners in another order": (TWO, SWAPPED, (), (), TWO),
+    "a listener in another place, and a live value of it": (
+        TWO,
+        SWAPPED.replace("two.example.com", "2.example.com"),
+        ("listeners[0].advertised_host",),
+        (),
+        BY_NAME,
+    ),
+    # A client certificate that was asked for from now on waited for a port that somebody added.
+    "a listener that is added": (
+        TWO,
+        THREE.replace("two.example.com", "2.example.com"),
+        ("listeners[1].advertised_host",),
+        ("listeners.three (added)",),
+        BY_NAME,
+    ),
+    "a listener that is removed": (
+        THREE,
+        BY_NAME.replace(f"{FIRST}\n", ""),
+        ("listeners[0].advertised_host",),
+        ("listeners.one (removed)", "listeners.three (removed)"),
+        THREE.replace("two.example.com", "2.example.com"),
+    ),
+    "a listener with another name": (
+        TWO,
+        BY_NAME.replace("name: two", "name: second"),
+        (),
+        ("listeners.second (added)", "listeners.two (removed)"),
+        TWO,
+    ),
     "a section that appears": (SMALLEST, TLS, (), ("upstream.tls",), SMALLEST),
     "a load balancer that is believed": (SMALLEST, TRUSTING, ("listeners[0].proxy_protocol",), (), TRUSTING),
     "and no longer": (TRUSTING, SMALLEST, ("listeners[0].proxy_protocol",), (), SMALLEST),

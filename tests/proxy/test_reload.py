@@ -1,6 +1,7 @@
 """A configuration that changes under a proxy that runs: taken whole or not at all, and nobody is cut off."""
 
 import asyncio
+import json
 import os
 import signal
 from contextlib import suppress
@@ -329,6 +330,39 @@ async def test_all_workers_take_a_reload_and_so_do_those_that_are_started_later(
         async with of_both(proxy) as after:
             assert await codes(after, topic) == {32}
     assert events(proxy).count("config_reloaded") == 1
+
+
+OF_ONE, OF_TWO, OF_THREE = (
+    f"{{ name: {name}, bind: '127.0.0.1:0', advertised_host: {name}.example.com }}"
+    for name in ("one", "two", "three")
+)
+
+
+@EITHER
+async def test_listeners_keep_their_settings_when_others_are_added_or_removed_and_their_order_changes(
+    kafka_391, tmp_path, arguments
+):
+    """Settings of one listener must not become those of the other, such as its ports or who is let in."""
+    file = file_for(kafka_391, tmp_path, listeners=f"{OF_ONE}, {OF_TWO}")
+
+    async def hosts(proxy):
+        _, text = await page(proxy.admin_address, "/brokers")
+        return {broker["listener"]: broker["served_at"].split(":") for broker in json.loads(text)["brokers"]}
+
+    async with RunningProxy(config=file, arguments=arguments) as proxy:
+        before = await hosts(proxy)
+        changed = OF_TWO.replace("two.example.com", "2.example.com")
+        for number, listeners in enumerate((f"{OF_THREE}, {changed}, {OF_ONE}", changed), 1):
+            file_for(kafka_391, tmp_path, listeners=listeners)
+            await until(lambda number=number: events(proxy).count("config_reloaded") == number)
+            after = {"one": before["one"], "two": ["2.example.com", before["two"][1]]}
+            await until(lambda after=after: is_so(hosts(proxy), after))
+        told = [line["keys"] for line in proxy.log if line["event"] == "config_needs_restart"]
+        assert told == [["listeners.three (added)"], ["listeners.one (removed)"]]
+
+
+async def is_so(facts, wanted):
+    return await facts == wanted
 
 
 @pytest.mark.full_only("waits 10 s for a worker that hangs; a wrong file leaves all as they were above")

@@ -3,7 +3,8 @@
 Each key's declaration says whether the key may change while the proxy runs (`Key.is_live`,
 `SectionKeys.is_live`). A section or a listener of which one key must wait for a restart keeps all its values,
 and the result names those that change. Half of an old section with half of a new one is one that nobody
-wrote: without its token, before it asks for client certificates.
+wrote: without its token, before it asks for client certificates. A listener is known by its name, wherever it
+is in the file; one that is added or removed waits without the others.
 """
 
 from dataclasses import dataclass, field, replace
@@ -58,11 +59,22 @@ class _Comparison:
             return new
         if isinstance(below, Key):
             return self._chosen(old, new, path, is_live=below.is_live)
+        if below.is_list and not below.is_live:
+            return self._by_name(below, old, new, path)
         if below.is_list and len(old) == len(new):
             return tuple(self._whole(below, *pair) for pair in zip(old, new, strict=True))
         if below.is_list or old is None or new is None:
             return self._chosen(old, new, path, is_live=below.is_live)
         return self._whole(below, old, new)
+
+    def _by_name(
+        self, below: SectionKeys, old: tuple[Parsed, ...], new: tuple[Parsed, ...], path: str
+    ) -> tuple[Parsed, ...]:
+        """The old items in their old order, each with the new values of the item of its name."""
+        running, wanted = ({item["name"]: item for item in items} for items in (old, new))
+        self.needs_restart += [f"{path}.{name} (added)" for name in wanted if name not in running]
+        self.needs_restart += [f"{path}.{name} (removed)" for name in running if name not in wanted]
+        return tuple(self._whole(below, item, wanted.get(name, item)) for name, item in running.items())
 
     def _whole(self, keys: SectionKeys, old: Parsed, new: Parsed) -> Parsed:
         inner = _Comparison()

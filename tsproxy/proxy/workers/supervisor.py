@@ -164,8 +164,11 @@ class Supervisor:
 
     async def adopt(self, change: Reloaded) -> None:
         """Apply another configuration in all workers, or in none. Raises ConfigError."""
-        real = zip(change.config.listeners, self._config.listeners, strict=True)
-        listeners = tuple(replace(listener, bind=its.bind, brokers=its.brokers) for listener, its in real)
+        real = {listener.name: listener for listener in self._config.listeners}
+        listeners = tuple(
+            replace(listener, bind=real[listener.name].bind, brokers=real[listener.name].brokers)
+            for listener in change.config.listeners
+        )
         config = replace(change.config, listeners=listeners)
         for_workers = _without_admin_port(config)
         use_certificates = await asyncio.to_thread(self._certificates.prepare, config)
