@@ -180,6 +180,7 @@ WORLDS = [
     World("TsproxyDeadLettersLost", {QUEUE_FULL: ONCE_MORE}, 35),
     World("TsproxyClientsFail", {clients("login_failed", "2"): from_then(40)}),
     World("TsproxyClientsFail", {clients("handshake_failed", ""): from_then(90)}),
+    World("TsproxyClientsFail", {clients("certificate_rejected", ""): from_then(90)}),
     World("TsproxyCertificatesNotReloaded", {RELOADED: then(1, 0)}),
     World("TsproxyCertificateExpiresSoon", {EXPIRY: rising(-60, 7 * 86_400 + 60 * FROM)}, 100),
     World("TsproxyCertificateExpires", {EXPIRY: then(8_640_000, -5)}),

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import ssl
+from datetime import timedelta
 
 import pytest
 
@@ -16,6 +17,7 @@ from tests.proxy.proxy_listeners import (
     connections,
     echoing_broker,
     front_of,
+    is_let_in,
     serving,
     tls_of,
     to_brokers,
@@ -200,3 +202,27 @@ async def test_a_client_that_does_not_trust_the_certificate_is_counted_although_
         await until(lambda: world.logged.of("tls_handshake_failed"))
         [counted] = proxy_listener._context.results.lately()
         assert (counted.result, counted.connections) == ("handshake_failed", 1)
+
+
+@on_both_loops
+@pytest.mark.parametrize("shown", ["nothing", "another authority's", "an expired one", "an unmapped one"])
+async def test_a_client_whose_certificate_is_rejected_is_counted_as_that(
+    certificates, server_identity, tmp_path, shown
+):
+    """The listener's own certificate is not to blame."""
+    made = {
+        "nothing": lambda: None,
+        "another authority's": lambda: CertificateAuthority(tmp_path, "somebody else").issue("stranger"),
+        "an expired one": lambda: certificates.issue("late-client", starts=timedelta(days=-3)),
+        "an unmapped one": lambda: certificates.issue("unmapped-client"),
+    }
+    files = f"certificate: '{server_identity.certificate}', key: '{server_identity.key}'"
+    checks = f"client_ca: '{certificates.certificate}', principal_mapping: ['RULE:^CN=(app)$/$1/']"
+    listener = f"{{ bind: '{HOST}:0', tls: {{ {files}, {checks} }} }}"
+    tls = tls_of(server_identity, certificates.certificate, "required")
+    async with serving(listener=listener, tls=tls) as proxy_listener:
+        assert not await is_let_in(
+            proxy_listener.address, client_context(certificates.certificate, made[shown]())
+        )
+        [counted] = await until(proxy_listener._context.results.lately)
+        assert (counted.result, counted.connections) == ("certificate_rejected", 1)

@@ -48,16 +48,20 @@ def test_a_metric_that_shows_a_problem_is_a_warning(row, labels, well, ill, text
     assert text in sentence
 
 
-@pytest.mark.parametrize("setting", ["listeners.public.tls.certificate", "listeners.public.tls.client_ca"])
+@pytest.mark.parametrize(
+    ("key", "result"),
+    [
+        ("certificate", "handshake_failed"),
+        ("client_ca", "certificate_rejected"),
+        ("client_crl", "certificate_rejected"),
+    ],
+)
 @pytest.mark.parametrize(("left_s", "is_known"), [(-1, True), (60, False)])
-def test_a_certificate_that_is_over_is_the_cause_of_failed_handshakes(setting, left_s, is_known):
+def test_a_certificate_that_is_over_is_the_cause_of_failed_handshakes(key, result, left_s, is_known):
     """Java's clients say `certificate unknown`."""
-    metrics = Metrics()
+    metrics, setting = Metrics(), f"listeners.public.tls.{key}"
     CERTIFICATE_EXPIRY.gauge(metrics.registry).labels(setting).set(left_s)
-    rows = [
-        RecentResult(name, "", "handshake_failed", 9, "alert certificate unknown")
-        for name in ("public", "publi")
-    ]
+    rows = [RecentResult(name, "", result, 9, "alert certificate unknown") for name in ("public", "publi")]
     report = Report((), families_now(metrics.families()), lately=tuple(rows))
     said = {
         name: next(s for s in troubles(report) if f"listener {name} " in s) for name in ("public", "publi")

@@ -80,6 +80,7 @@ _VERIFY: Final = {
 
 _NO_TLS: Final = "the other side does not speak TLS here: plain on a TLS port, or the reverse"
 _OLD_TLS: Final = "the other side offers older versions of TLS only (min_version)"
+_NONE_SHOWN: Final = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
 _HINTS: Final = {
     "HTTP_REQUEST": "an HTTP request came to a port that speaks Kafka over TLS",
     "WRONG_VERSION_NUMBER": _NO_TLS,
@@ -88,7 +89,7 @@ _HINTS: Final = {
     "UNSUPPORTED_PROTOCOL": _OLD_TLS,
     "NO_PROTOCOLS_AVAILABLE": _OLD_TLS,
     "TLSV1_ALERT_PROTOCOL_VERSION": "the other side offers other versions of TLS (min_version)",
-    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "the client showed no certificate, and this listener requires one",
+    _NONE_SHOWN: "the client showed no certificate, and this listener requires one",
     "TLSV1_ALERT_UNKNOWN_CA": "the other side does not trust the authority of our certificate",
     "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "the other side does not accept our certificate",
     "SSLV3_ALERT_BAD_CERTIFICATE": "the other side does not accept our certificate (its name, often)",
@@ -177,6 +178,11 @@ def stored_sessions(config: Config) -> list[Problem]:
     why = why_not() if storing else None
     text = f"{STORED} ({why}): {STORED_ADVICE}"
     return [Problem("", f"{place}.min_version", text) for place in storing if why]
+
+
+def rejects_their_certificate(error: BaseException) -> bool:
+    """True if a handshake failed because the other side's certificate was rejected, or missing."""
+    return isinstance(error, ssl.SSLCertVerificationError) or getattr(error, "reason", None) == _NONE_SHOWN
 
 
 def handshake_text(error: BaseException) -> str:

@@ -15,6 +15,12 @@ from tsproxy.tls.contexts import STORED
 
 _EXPIRY: Final = "tsproxy_certificate_expiry_seconds"
 
+_READ_BY: Final = {
+    Result.HANDSHAKE_FAILED.label: ("certificate",),
+    Result.CERTIFICATE_REJECTED.label: ("client_ca", "client_crl"),
+}
+"""The settings whose files decide whether a client is content, and whether the proxy is."""
+
 
 def troubles(report: Report) -> list[str]:
     """The most serious problem first."""
@@ -25,10 +31,9 @@ def troubles(report: Report) -> list[str]:
 def _known_cause(failure: Failure, report: Report) -> str:
     """The cause of failed handshakes, if the proxy knows it better than the other side. Java's clients call a
     certificate that has expired an unknown one."""
-    if failure.result != Result.HANDSHAKE_FAILED.label:
-        return ""
+    settings = [f"listeners.{failure.listener}.tls.{name}" for name in _READ_BY.get(failure.result, ())]
     for labels, left_s in rows(report.families, _EXPIRY):
-        if left_s <= 0 and labels["setting"].startswith(f"listeners.{failure.listener}."):
+        if left_s <= 0 and labels["setting"] in settings:
             return (
                 f"a certificate of {labels['setting']} has expired. Renew it; the proxy reads the new file "
                 "by itself."

@@ -25,7 +25,8 @@ from tsproxy.model.outcome import Peer
 from tsproxy.model.principals import MAX_SUBJECT, principal_of
 from tsproxy.proxy.connections.proxy_protocol import HEAD_BYTES, read_head, read_source
 from tsproxy.proxy.limits.admission import Limit, ProxyReason
-from tsproxy.tls.contexts import TlsConnection, handshake_text
+from tsproxy.proxy.metrics.results import Result
+from tsproxy.tls.contexts import TlsConnection, handshake_text, rejects_their_certificate
 from tsproxy.tls.x509 import read_certificate
 from tsproxy.wire.primitives import DecodeError
 
@@ -85,11 +86,13 @@ class HandshakeError(Exception):
         limit: Limit | None = None,
         *,
         has_left: bool = False,
+        result: Result = Result.HANDSHAKE_FAILED,
     ) -> None:
         super().__init__(text)
         self.event = _EVENTS[reason]
         self.reason = reason
         self.has_left = has_left
+        self.result = result
         self.peer = peer
         self.limit = limit
 
@@ -113,7 +116,9 @@ async def shake_hands(
         principal = _principal(handshake, terms.listener)
     except DecodeError as error:
         transport.abort()
-        raise HandshakeError(ProxyReason.PRINCIPAL_NOT_MAPPED, peer, str(error)) from None
+        raise HandshakeError(
+            ProxyReason.PRINCIPAL_NOT_MAPPED, peer, str(error), result=Result.CERTIFICATE_REJECTED
+        ) from None
     return Handshake(replace(peer, principal=principal), cast("TlsConnection", handshake).asked_host)
 
 
@@ -200,7 +205,9 @@ async def _connected(
     except ConnectionAbortedError:  # both loops raise this at the time limit
         raise _too_slow(peer, patience) from None
     except (OSError, TimeoutError) as error:
-        raise HandshakeError(ProxyReason.TLS_HANDSHAKE_FAILED, peer, handshake_text(error)) from None
+        result = Result.CERTIFICATE_REJECTED if rejects_their_certificate(error) else Result.HANDSHAKE_FAILED
+        text = handshake_text(error)
+        raise HandshakeError(ProxyReason.TLS_HANDSHAKE_FAILED, peer, text, result=result) from None
     return transport
 
 

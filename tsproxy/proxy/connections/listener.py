@@ -357,7 +357,7 @@ class ProxyListener:
         else:
             self._context.metrics.session_closed(self.name, error.reason)
         if not error.has_left:
-            self._context.results.book(self.name, NO_BROKER, Result.HANDSHAKE_FAILED, str(error))
+            self._context.results.book(self.name, NO_BROKER, error.result, str(error))
 
     def _warn(self, event: LogEvent, peer: Peer, facts: Mapping[str, str]) -> None:
         self._context.notes.write(peer.client_address, event, {**_who(peer), **facts})

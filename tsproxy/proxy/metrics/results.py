@@ -78,6 +78,13 @@ class Result(Enum):
         "compare the listener's certificate with what clients trust; tls_handshake_failed in the log names "
         "the clients",
     )
+    CERTIFICATE_REJECTED = (
+        "certificate_rejected",
+        0.5,
+        "the proxy rejects their certificates",
+        "compare client_ca, client_crl and principal_mapping of the listener with the clients' certificates; "
+        "tls_handshake_failed or principal_not_mapped in the log names the clients",
+    )
     LIMIT_REACHED = (
         "limit_reached",
         0.1,
