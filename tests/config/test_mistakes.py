@@ -132,6 +132,10 @@ RIGHT = (
     "upstream: { bootstrap_servers: [a:1], tls: {}, "
     "admin: { sasl: { mechanism: PLAIN, username: u, password: p } } }",
     "    proxy_protocol: { from: [10.0.0.0/8, '2001:db8::/32'] }",
+    "    tls: { certificate: c.pem, key: k.pem, client_ca: a.pem, client_auth: requested, "
+    "principal_mapping: [DEFAULT] }",
+    "admin: { tls: { certificate: c.pem, key: k.pem, client_ca: a.pem } }",
+    "admin: { bind: off, tls: { certificate: c.pem, key: k.pem, client_ca: a.pem, client_auth: requested } }",
     "admin: { token: 3f1c9a }",
     "admin: { bind: localhost:9464, token: 3f1c9a }",
     "admin: { bind: '[::1]:9464', token: 3f1c9a }",

@@ -126,7 +126,15 @@ def _broker_ports(parsed: Parsed, bind: Address, problems: list[Problem]) -> Bro
 def _admin(parsed: Parsed | None, problems: list[Problem]) -> AdminSettings | None:
     if parsed is None or not parsed.is_sound:
         return None
-    return make(AdminSettings, parsed, tls=_server_tls(ServerTls, parsed["tls"], problems))
+    tls = _server_tls(ServerTls, parsed["tls"], problems)
+    is_open = parsed["bind"] is not None and parsed["token"] is None
+    if is_open and tls and tls.client_ca and tls.client_auth is not ClientAuth.REQUIRED:
+        text = (
+            f"{tls.client_auth} lets everybody read, and client_ca protects nothing: set required, or "
+            "admin.token, or leave out client_auth and client_ca"
+        )
+        problems.append(parsed["tls"].problem(text, "client_auth"))
+    return make(AdminSettings, parsed, tls=tls)
 
 
 def _server_tls(make_of: type[Tls], parsed: Parsed | None, problems: list[Problem]) -> Tls | None:

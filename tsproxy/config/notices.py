@@ -14,9 +14,11 @@ from tsproxy.config.patterns import regex_advice
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
     AdminSettings,
+    ClientAuth,
     Config,
     SaslMechanism,
     Secret,
+    ServerTls,
 )
 from tsproxy.config.settings.policy import AFTER, BEFORE
 from tsproxy.config.values import instant_text
@@ -37,6 +39,7 @@ from tsproxy.policy.review import allowances, avoidable_rules, claims_of
 
 _NEEDS_FEW_RECORDS: Final = frozenset({"keep_original_time", "extended_timestamps", "inspect_compressed"})
 """The settings with which compressed batches may stay unread, whatever their value."""
+_FOR_CERTIFICATES: Final = ("client_ca", "client_crl", "principal_mapping")
 _SHELL_VARIABLE: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*|%[A-Z_][A-Z0-9_]*%")
 
 
@@ -68,8 +71,10 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
             problems.append(_allowed_by_claim(parsed, waiver.match, "lets everything pass"))
     problems += _password_notices(config.parsed["upstream"])
     problems += _token_notices(config.parsed["admin"], config.admin)
-    for parsed in config.parsed["listeners"]:
+    for parsed, listener in zip(config.parsed["listeners"], config.listeners, strict=True):
         problems += _anybody_trusted(parsed)
+        problems += _not_asked(parsed["tls"], listener.tls)
+    problems += _not_asked(config.parsed["admin"]["tls"], config.admin.tls)
     return tuple(problems)
 
 
@@ -111,6 +116,19 @@ def _anybody_trusted(listener: Parsed) -> Iterator[Problem]:
     if proxy_protocol and any(not network.prefixlen for network in proxy_protocol["from"]):
         text = "lets every client choose its own address: list only the load balancer's addresses"
         yield proxy_protocol.problem(text, "from")
+
+
+def _not_asked(parsed: Parsed, tls: ServerTls | None) -> Iterator[Problem]:
+    """Notices about settings for clients' certificates, if no client is asked for one."""
+    if tls is None or tls.client_auth is not ClientAuth.NONE:
+        return
+    for name in _FOR_CERTIFICATES:
+        if getattr(tls, name, None):
+            text = (
+                "has no effect: client_auth is none, so no client shows a certificate; set client_auth: "
+                "required, or leave this out"
+            )
+            yield parsed.problem(text, name)
 
 
 def _unused_defaults(parsed: Parsed, policy: Policy) -> Iterator[Problem]:

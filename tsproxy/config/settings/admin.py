@@ -15,8 +15,8 @@ class AdminSettings:
     bind: Address | None = fixed(
         or_word(BIND, "off"),
         "The address of the status page (`/`), `/metrics`, `/livez`, `/readyz`, `/config`, `/brokers` "
-        "and `/decisions/top`. Everybody who can connect may read them, unless `token` or `tls.client_ca` "
-        "is given.",
+        "and `/decisions/top`. Everybody who can connect may read them, unless `token` is given, or "
+        "`tls.client_ca` with `client_auth: required` (the default).",
         default="127.0.0.1:9464",
     )
     hosts: tuple[str, ...] = live(
