@@ -10,6 +10,7 @@ from tests.proxy.loops import on_both_loops
 from tests.proxy.proxy_listeners import HOST, ask, echoing_broker
 from tests.proxy.test_certificates import watched_front
 from tests.proxy.test_listener_tls import before
+from tsproxy.cli import main
 from tsproxy.config.settings import ListenerTls, UpstreamTls
 from tsproxy.tls.contexts import server_context, upstream_context
 
@@ -64,3 +65,40 @@ def test_suites_that_openssl_does_not_have_are_a_mistake(certificates, tmp_path,
     place = "listeners[0].tls" if section == "listener" else "upstream.tls"
     assert ended.returncode == 2
     assert f"{place}.ciphers: 'NO-SUCH' names no cipher suite of TLS 1.2 that OpenSSL has" in ended.stderr
+
+
+NOTICES = {
+    "a misspelt one": (
+        "ECDHE+AESGCM:ECDHE+CHACHA2O",
+        "'ECDHE+CHACHA2O' names no cipher suite of TLS 1.2 that OpenSSL has, and is ignored; correct it",
+    ),
+    "one of TLS 1.3": (
+        "TLS_AES_256_GCM_SHA384 ECDHE+AESGCM",
+        "'TLS_AES_256_GCM_SHA384' names no cipher suite",
+    ),
+    "none for TLS 1.3": (
+        "ECDHE+AESGCM', min_version: '1.3",
+        "has no effect: these are suites of TLS 1.2, and",
+    ),
+    "plain ones": ("ECDHE+AESGCM:eNULL:@SECLEVEL=0", "@SECLEVEL=0 allows suites without encryption or"),
+    "anonymous ones": ("ALL:!eNULL:@SECLEVEL=0", "@SECLEVEL=0 allows suites without encryption or"),
+    "excluded ones": ("HIGH:!RC4:!NO-SUCH:-ALSO-NOT", ""),
+    "plain ones that OpenSSL does not use": ("HIGH:eNULL:aNULL", ""),
+    "weak ones": ("ALL:!eNULL:!aNULL:@SECLEVEL=0", ""),
+}
+
+
+@pytest.mark.parametrize(("ciphers", "text"), NOTICES.values(), ids=list(NOTICES))
+def test_check_tells_of_suites_that_are_ignored_useless_or_a_risk(
+    certificates, tmp_path, capsys, ciphers, text
+):
+    file = tmp_path / "tsproxy.yaml"
+    file.write_text(
+        "upstream: { bootstrap_servers: [kafka:9092] }\n"
+        f"listeners: [{listener(certificates, ciphers).replace(':0', ':9192')}]\n"
+    )
+    assert main(["check", str(file)]) == 0
+
+    told = [line for line in capsys.readouterr().out.splitlines() if ".ciphers: notice: " in line]
+    assert len(told) == bool(text)
+    assert all(line.startswith(f"{file}:2: listeners[0].tls.ciphers: notice: {text}") for line in told)

@@ -9,6 +9,7 @@ from tsproxy.config.problems import ConfigError, Problem
 from tsproxy.config.settings import Config
 from tsproxy.doctor.findings import Check, Finding
 from tsproxy.tls.certificate_expiry import certificate_notices
+from tsproxy.tls.ciphers import cipher_notices
 from tsproxy.tls.contexts import stored_sessions
 
 CONFIGURATION: Final = Check("configuration")
@@ -16,7 +17,7 @@ CONFIGURATION: Final = Check("configuration")
 
 def all_notices(config: Config, now_ms: int) -> list[Problem]:
     """The notices about a configuration that `tsproxy check` prints as well."""
-    return [*notices(config, now_ms), *certificate_notices(config, now_ms)]
+    return [*notices(config, now_ms), *certificate_notices(config, now_ms), *cipher_notices(config)]
 
 
 def examine(config: Config, now_ms: int) -> Iterator[Finding]:
