@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.files import SMALLEST, config_of
+from tests.config.files import SMALLEST, config_of, problems_of
 from tsproxy.config import load, put_setting
 from tsproxy.config.document import parse_yaml
 from tsproxy.config.settings import BrokerPorts, ClientAuth, ConnectionLimits, SaslMechanism, Secret
@@ -115,6 +115,34 @@ def test_settings_lie_over_the_file():
     assert config.policy.mode is Mode.ENFORCE
     assert config.policy.defaults.after == TimeLimit(10_000)
     assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
+
+
+@pytest.mark.parametrize(
+    "written", ["'a:1, b:2,'", "['a:1', 'b:2']", "'${A}'", "'${B},b:2'", "['${B}', 'b:2']"]
+)
+def test_addresses_may_be_one_text_with_commas_also_from_a_variable(written):
+    text = SMALLEST.replace("[kafka-1:9092]", written)
+    config = config_of(text, {"A": "a:1,b:2", "B": "a:1"})
+    assert config.upstream.bootstrap_servers == (Address("a", 1), Address("b", 2))
+
+
+def test_a_wrong_address_in_one_text_is_shown_alone_but_never_what_a_variable_held():
+    for written, told in (("'a:1,planted'", "'planted'"), ("'${A}'", "'${A}'")):
+        [problem] = problems_of(SMALLEST.replace("[kafka-1:9092]", written), {"A": "a:1,planted"})
+        assert f"upstream.bootstrap_servers: {told} is not allowed" in problem
+
+
+LISTS = [key for key in KEYS if key.is_list]
+
+
+@pytest.mark.parametrize("key", LISTS, ids=[key.path for key in LISTS])
+def test_a_list_that_a_flag_may_set_has_items_without_a_comma(key):
+    """A flag has one text for the whole list."""
+    assert key.kind.has_no_comma or "[]" in key.path
+    if key.kind.has_no_comma:
+        for item in ("a", "a:1", "10.0.0.1"):
+            with pytest.raises(ValueError, match=r"host|address"):
+                key.kind.parse(f"{item},{item}")
 
 
 WITH_DEFAULT = [key for key in KEYS if key.default is not None]

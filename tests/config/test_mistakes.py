@@ -128,6 +128,8 @@ RIGHT = (
     "policy: { rules: [{ name: a, message.timestamp.before.max.ms: 604800000 }] }",
     "policy: { rules: [{ name: a, match: { topics: ['orders-*', 'shop.eu', 'shop[.]*', '/a.*/'] } }] }",
     r"policy: { rules: [{ name: a, match: { principals: ['User:CN=Doe\, John', 'User:*'] } }] }",
+    "policy: { rules: [{ name: a, match: { principals: ['User:CN=etl,*', '/User:a{1,2}/'] } }] }",
+    "policy: { rules: [{ name: a, match: { client_ids: ['a[,]b', '/a{1,2}/'] } }] }",
     "policy: { rules: [{ name: a, match: { client_software: ['apache-kafka-java/4.*'] } }] }",
     "upstream: { bootstrap_servers: [a:1], tls: {}, "
     "admin: { sasl: { mechanism: PLAIN, username: u, password: p } } }",

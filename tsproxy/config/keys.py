@@ -33,7 +33,8 @@ class Kind:
     Three fields are for editors: `pattern` fits every text that `parse` accepts (it may fit more), `choices`
     lists all values, and `bounds` are the limits of a number. `write` turns a value into a text (or number)
     that `parse` turns into the same value; for a secret it shows nothing. `suggest` finds the right form of a
-    text that `parse` does not accept. No error text shows a value with `is_secret`.
+    text that `parse` does not accept. No error text shows a value with `is_secret`. A list of values with
+    `has_no_comma` may be one text with commas.
     """
 
     word: str
@@ -44,6 +45,7 @@ class Kind:
     write: Callable[[Any], str | int] = str
     suggest: equivalents.Suggest | None = None
     is_secret: bool = False
+    has_no_comma: bool = False
 
     def advice(self, text: str) -> str | None:
         """Advice about a text that `parse` does not accept: the right form of the value that the text seems

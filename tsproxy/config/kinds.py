@@ -54,7 +54,7 @@ def _size(parse: Parser) -> Kind:
 
 
 def _address(parse: Parser) -> Kind:
-    return Kind("host:port", parse, _ADDRESS, suggest=equivalents.addresses)
+    return Kind("host:port", parse, _ADDRESS, suggest=equivalents.addresses, has_no_comma=True)
 
 
 def _pattern(parse: Parser) -> Kind:
@@ -85,7 +85,7 @@ FILE_SIZE: Final = _size(values.file_size_bytes)
 TOTAL_SIZE: Final = _size(values.total_size_bytes)
 ADDRESS: Final = _address(values.upstream_address)
 BIND: Final = _address(values.bind_address)
-HOST: Final = Kind("host", values.host, suggest=equivalents.hosts)
+HOST: Final = Kind("host", values.host, suggest=equivalents.hosts, has_no_comma=True)
 PATH: Final = Kind("path", values.path)
 NAME: Final = Kind("name", values.name, values.NAME.pattern)
 TOPIC: Final = Kind("topic", values.topic_name, "[a-zA-Z0-9._-]{1,249}")
@@ -101,6 +101,6 @@ YES_OR_NO: Final = Kind(
 PATTERN: Final = _pattern(patterns.name_pattern)
 TOPIC_PATTERN: Final = _pattern(patterns.topic_pattern)
 PRINCIPAL_PATTERN: Final = _pattern(patterns.principal_pattern)
-CIDR: Final = Kind("address or network", values.network)
+CIDR: Final = Kind("address or network", values.network, has_no_comma=True)
 INSTANT: Final = Kind("instant", values.instant_ms, write=values.instant_text)
 MAPPING_RULE: Final = Kind("mapping rule", MappingRule.parse)

@@ -1,9 +1,8 @@
 """Reads a document along the tree of keys, and returns a `Config` or reports every problem at once."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section, as_key
@@ -15,8 +14,6 @@ from tsproxy.config.settings import Config
 from tsproxy.config.synonyms import names_here
 from tsproxy.config.tree import KEYS, SECTIONS, TREE, join, paths_of, steps_of
 from tsproxy.model.words import likely, unknown
-
-_ITEM: Final = re.compile(r"\s*(/.+?/|[^,]*?)\s*(?:,|$)")
 
 
 def load(document: Document, environ: Mapping[str, str]) -> Config:
@@ -131,23 +128,47 @@ class _Reader:
             return () if key.is_list else None
         if not key.is_list:
             return self._scalar(node, key, path)
-        nodes: Iterable[Node] = node.nodes if isinstance(node, Items) else _split(node)
-        parsed = tuple(self._scalar(item, key, path) for item in nodes)
+        parsed = self._list(node, key, path)
         if not parsed:
             self._wrong(node, path, f"must name at least one {key.kind.word}")
         return parsed
 
+    def _list(self, node: Node, key: Key, path: str) -> tuple[Any, ...]:
+        if not isinstance(node, Scalar):
+            nodes = node.nodes if isinstance(node, Items) else (node,)
+            return tuple(self._scalar(item, key, path) for item in nodes)
+        text = self._resolved(node, path)
+        if text is None:
+            return (None,)
+        if "," in text and not key.kind.has_no_comma:
+            # Two patterns in place of one would let others have its waiver.
+            written = shown(node.text)
+            told = f"{written} has a comma: write [{written}] if it is one item, or a list of several"
+            self._wrong(node, path, told)
+            return (None,)
+        items = [item.strip() for item in text.split(",") if item.strip()]
+        written_as = [Scalar(item, node.place) if text == node.text else node for item in items]
+        return tuple(self._parsed(item, it, key, path) for item, it in zip(items, written_as, strict=True))
+
     def _scalar(self, node: Node, key: Key, path: str) -> Any:
         if not isinstance(node, Scalar):
             return self._wrong(node, path, f"must be one value: {key.kind.word}")
+        text = self._resolved(node, path)
+        return None if text is None else self._parsed(text, node, key, path)
+
+    def _resolved(self, node: Scalar, path: str) -> str | None:
         try:
-            text = node.resolve(self.environ)
+            return node.resolve(self.environ)
         except ValueError as error:
-            return self._wrong(node, path, str(error))
+            self._wrong(node, path, str(error))
+            return None
+
+    def _parsed(self, text: str, node: Scalar, key: Key, path: str) -> Any:
+        """The value of `text`. An error shows `node`, the text as written, since a variable may hold a secret
+        in the wrong place."""
         try:
             return key.kind.parse(text)
         except ValueError as error:
-            # The error shows the text as written, since a variable may hold a secret in the wrong place.
             written = HIDDEN if key.kind.is_secret else shown(node.text)
             advice = key.kind.advice(node.text) if written == repr(node.text) else None  # it repeats the text
             more = f"; {advice}" if advice else ""
@@ -191,11 +212,3 @@ def _leads_to_key(steps: Iterable[str], keys: SectionKeys) -> bool:
     for step in steps:
         below = below.below.get(step) if isinstance(below, SectionKeys) and not below.is_list else None
     return isinstance(below, Key)
-
-
-def _split(node: Node) -> list[Node]:
-    """The items of a list that is written as one text with commas, as on the command line. A comma between
-    the slashes of a regular expression separates nothing."""
-    if not isinstance(node, Scalar):
-        return [node]
-    return [Scalar(item, node.place) for item in _ITEM.findall(node.text) if item]

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from tsproxy.config.parsed import Parsed
-from tsproxy.config.patterns import regex_advice
+from tsproxy.config.patterns import comma_advice, regex_advice
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import (
     AdminSettings,
@@ -58,10 +58,10 @@ def notices(config: Config, now_ms: int) -> tuple[Problem, ...]:
             problems.append(_allowed_by_claim(parsed, rule.match, f"allows {allowed[rule.name]}"))
         if rule.name in avoidable:
             problems.append(_avoidable(parsed, avoidable[rule.name]))
-        problems += _not_globs(parsed, rule.match)
+        problems += _misread(parsed, rule.match)
         first.setdefault(rule.match, rule)
     for parsed, waiver in zip(section["waivers"], policy.waivers, strict=True):
-        problems += _not_globs(parsed, waiver.match)
+        problems += _misread(parsed, waiver.match)
         if waiver.until_ms <= now_ms:
             text = (
                 f"was {instant_text(waiver.until_ms)}: it has no effect: remove the waiver, or extend `until`"
@@ -163,11 +163,11 @@ def _needs_every_record(name: str, value: object) -> bool:
     return value is not Choice.ACCEPT and value is not OnViolation.REJECT
 
 
-def _not_globs(parsed: Parsed, match: Match) -> Iterator[Problem]:
+def _misread(parsed: Parsed, match: Match) -> Iterator[Problem]:
     for name in ("topics", "client_ids", "principals", "client_software"):
         for pattern in getattr(match, name):
-            if (text := regex_advice(pattern)) is not None:
-                yield parsed.problem(text, f"match.{name}")
+            advices = regex_advice(pattern), comma_advice(pattern, is_principal=name == "principals")
+            yield from (parsed.problem(text, f"match.{name}") for text in advices if text is not None)
 
 
 def _allowed_by_claim(parsed: Parsed, match: Match, allowance: str) -> Problem:

@@ -29,7 +29,8 @@ _PRINCIPAL: Final = "User:"
 _REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\[\^|\$$|\||\\[bBdDsSwW.-]")
 """The signs of a regular expression. `\\,` is not a sign, since distinguished names contain it (RFC 2253).
 `2.*` is not a sign either, since versions contain it."""
-
+_SEVERAL: Final = re.compile(r"/\s*,|,\s*User:")
+"""The comma between two patterns in one text."""
 
 MAX_MEMORY_BYTES: Final = 1 << 18
 """The memory of one expression, and so a bound on its size: RE2 rejects a larger one (`a{1000}{1000}`)."""
@@ -118,4 +119,16 @@ def regex_advice(pattern: NamePattern) -> str | None:
     plain = pattern.text.replace(".*", "[.]*")
     return f"{text} expression" + (
         f", and {plain} the glob without this notice" if plain != pattern.text else ""
+    )
+
+
+def comma_advice(pattern: NamePattern, *, is_principal: bool) -> str | None:
+    """Advice about a pattern that looks like several with commas between them, such as one from a variable;
+    None for any other pattern. Distinguished names have commas, and so have regular expressions."""
+    text = pattern.text
+    may_have_comma = is_principal or pattern.most_characters is not None
+    if not _SEVERAL.search(text) and (may_have_comma or "," not in text.replace("[,]", "")):
+        return None
+    return f"{text!r} is one pattern, with its comma: give each pattern its own place in the list" + (
+        "" if may_have_comma else f"; {text.replace(',', '[,]')} is the same without this notice"
     )
