@@ -89,6 +89,15 @@ def test_a_file_with_anything_in_it_is_taken_or_told(text, changes):
     assert all(said)
 
 
+@pytest.mark.parametrize("null", ["", "~", "null", "Null", "NULL"])
+def test_no_key_takes_null_for_a_text(null):
+    for key in KEYS:
+        text = file_with(key.path, "planted").replace("planted", null)
+        told = [each for each in said_of(text) if each.startswith("has no value: ")]
+        assert len(told) == 1, key.path
+        assert not [each for each in said_of(text.replace(f" {null}\n", " 'null'\n")) if each in told]
+
+
 PLACES = sorted({key.path.rsplit(".", cut)[0] for key in KEYS for cut in range(key.path.count(".") + 1)})
 
 

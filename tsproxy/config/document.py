@@ -18,6 +18,7 @@ from tsproxy.config.problems import ConfigError, Problem
 _VARIABLE: Final = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MERGE: Final = "tag:yaml.org,2002:merge"
+_NULL: Final = "tag:yaml.org,2002:null"
 _MAX_NODES: Final = 200_000
 """The most nodes in a document, with all aliases written out. Ten thousand rules have half as many nodes. A
 few lines of aliases may stand for any number of nodes."""
@@ -48,8 +49,11 @@ _MAX_DEPTH: Final = 16  # the tree of keys is 5 deep; an alias may make a docume
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
+    """One value. If it `is_null`, it is none: nothing, `null` or `~`, without quotes."""
+
     text: str
     place: str
+    is_null: bool = False
 
     def resolve(self, environ: Mapping[str, str]) -> str:
         """The text with each `${NAME}` replaced. `$${` becomes `${`. Raises ValueError for a variable that is
@@ -196,6 +200,8 @@ class _Conversion:
             return self._section(node, key, depth)
         elif isinstance(node, yaml.SequenceNode):
             return Items(tuple(self.node(item, key, depth + 1) for item in node.value), place)
+        elif node.tag == _NULL:
+            return Scalar(str(node.value), place, is_null=True)
         return Scalar(str(node.value) if isinstance(node, yaml.ScalarNode) else "", place)
 
     def _section(self, node: yaml.MappingNode, key: str, depth: int) -> Section:

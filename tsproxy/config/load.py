@@ -157,6 +157,11 @@ class _Reader:
         return None if text is None else self._parsed(text, node, key, path)
 
     def _resolved(self, node: Scalar, path: str) -> str | None:
+        if node.is_null:
+            # A text would be another value: with the token "null" anybody may read.
+            quotes = f" (the text {node.text} needs quotes)" if node.text else ""
+            self._wrong(node, path, f"has no value: give it one, or leave the key out{quotes}")
+            return None
         try:
             return node.resolve(self.environ)
         except ValueError as error:
