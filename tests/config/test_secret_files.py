@@ -54,10 +54,13 @@ def test_a_file_is_read_at_each_use_and_its_content_is_shown_nowhere(tmp_path, n
 NO_SECRETS = {
     None: "cannot be read: No such file or directory",
     b"\n": "is empty",
+    b"\xef\xbb\xbf\r\n": "is empty",
+    b"plan\x00ted": "has a control character in its text",
+    b"planted\nplanted": "has a control character in its text",
     b"planted\xff": "cannot be read: it is not UTF-8",
 }
 TOKENS = "the secret must be printable ASCII without spaces, such as the output of openssl rand -hex 32"
-NO_TOKENS = (b"planted\n\n", b"planted ", b" planted\n", b"\xef\xbb\xbfplanted", "plant\u00e9".encode())
+NO_TOKENS = (b"planted ", b" planted\n", "plant\u00e9".encode())
 
 
 @pytest.mark.parametrize(
@@ -80,6 +83,38 @@ def test_a_file_without_a_secret_is_a_problem(tmp_path, name, content, told):
     file.unlink()
     with pytest.raises(SecretError, match=f"^the file {file} of a secret cannot be read: No such file"):
         secret.reveal()
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("content", ["planted\n", "planted\r\n", "planted\n\n", "\ufeffplanted\r\n\r\n"])
+def test_a_byte_order_mark_and_ends_of_lines_are_no_part_of_a_secret_wherever_it_stands(
+    tmp_path, name, content
+):
+    text, secret_of = PLACES[name]
+    file = tmp_path / "secret"
+    file.write_bytes(content.encode())
+    for written in (f"{name}: '${{A}}'", f"{file_of(name)}: '{file}'"):
+        assert secret_of(config_of(text % written, {"A": content})).reveal() == "planted"
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize(
+    "content", ["plan\nted", "plan\tted", "plan\x85ted", "planted\n\x7f", "\n", "\ufeff"]
+)
+def test_a_secret_with_a_control_character_or_nothing_else_is_a_problem_and_is_not_shown(name, content):
+    [problem] = problems_of(PLACES[name][0] % f"{name}: '${{A}}'", {"A": content})
+    assert f".{name}: *** is not allowed; must be " in problem
+    assert "ted" not in problem.partition("must be")[2].replace("printed", "")
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("tag", ["!!binary ", "!!int ", "!!null ", "!!timestamp ", "!!float '", "!!set {"])
+def test_a_secret_with_a_tag_is_a_problem(name, tag):
+    end = {"'": "'", "{": "}"}.get(tag[-1], "")
+    problems = problems_of(PLACES[name][0] % f"{name}: {tag}cGxhbnRlZA{end}")
+    assert f"{name}: begins with !, a tag of YAML, which is not read" in problems[0]
+    assert "cGxh" not in f"{problems}"
+    assert PLACES[name][1](config_of(PLACES[name][0] % f"{name}: !!str null")).reveal() == "null"
 
 
 @pytest.mark.parametrize("name", PLACES)

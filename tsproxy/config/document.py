@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+from yaml.resolver import Resolver
 
 from tsproxy.config.problems import ConfigError, Problem
 
@@ -19,6 +20,8 @@ _VARIABLE: Final = re.compile(r"\$(\$\{)|\$\{([^}]*)(\}?)")
 _VARIABLE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MERGE: Final = "tag:yaml.org,2002:merge"
 _NULL: Final = "tag:yaml.org,2002:null"
+_TEXT: Final = "tag:yaml.org,2002:str"
+_RESOLVER: Final = Resolver()
 _MAX_NODES: Final = 200_000
 """The most nodes in a document, with all aliases written out. Ten thousand rules have half as many nodes. A
 few lines of aliases may stand for any number of nodes."""
@@ -183,6 +186,14 @@ def _is_small(root: yaml.Node) -> bool:
     return count <= _MAX_NODES
 
 
+def _tag_of_form(node: yaml.Node) -> str:
+    """The tag that YAML gives a node without one. Any other was written: `!!binary` would make another value
+    of the text."""
+    is_plain = isinstance(node, yaml.ScalarNode) and node.style is None
+    tag = _RESOLVER.resolve(type(node), node.value, (is_plain, not is_plain))  # type: ignore[no-untyped-call]
+    return str(tag)
+
+
 @dataclass(slots=True)
 class _Conversion:
     """Converts the YAML parser's nodes to our nodes. `key` is a node's path, and `depth` its depth."""
@@ -194,7 +205,7 @@ class _Conversion:
         place = self._place(node)
         if depth > _MAX_DEPTH:
             self.problems.append(Problem(place, key, "nested too deeply"))
-        elif node.tag.startswith("!"):
+        elif node.tag not in (_TEXT, _tag_of_form(node)):
             self.problems.append(Problem(place, key, _TAGGED))
         elif isinstance(node, yaml.MappingNode):
             return self._section(node, key, depth)

@@ -32,6 +32,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _THIS_MACHINE: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _VISIBLE: Final = re.compile(r"[!-~]+")
 _PORT: Final = re.compile(r"[0-9]{1,5}")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Secret:
@@ -69,16 +70,24 @@ class SecretFile(Secret):
         return self._value
 
     def reveal(self) -> str:
-        """The file's text, without the line's end. Raises SecretError."""
+        """The file's text, as `_without_ends` returns it. Raises SecretError."""
         try:
             with open(self._value, encoding="utf-8") as file:
-                text = file.read(_MAX_SECRET_CHARS).removesuffix("\n").removesuffix("\r")
+                text = _without_ends(file.read(_MAX_SECRET_CHARS))
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or "it is not UTF-8"
             raise SecretError(f"the file {self._value} of a secret cannot be read: {why}") from None
         if not text:
             raise SecretError(f"the file {self._value} of a secret is empty")
+        if _CONTROL.search(text):
+            raise SecretError(f"the file {self._value} of a secret has a control character in its text")
         return text
+
+
+def _without_ends(text: str) -> str:
+    """The text without a byte order mark before it and ends of lines behind it, which nobody sees: editors,
+    `echo` and block scalars add them."""
+    return text.removeprefix("\ufeff").rstrip("\r\n")
 
 
 def duration_ms(text: str) -> int:
@@ -323,8 +332,9 @@ topic_name: Final = _unchanged(
 
 
 def secret(text: str) -> Secret:
-    if not text:
-        raise ValueError("a text that is not empty")
+    text = _without_ends(text)
+    if not text or _CONTROL.search(text):
+        raise ValueError("one line that is not empty, without control characters")
     return Secret(text)
 
 
@@ -347,6 +357,7 @@ def secret_file(parse: Parser) -> Callable[[str], SecretFile]:
 
 def token(text: str) -> Secret:
     """A secret that an HTTP header can carry."""
+    text = _without_ends(text)
     if not text.isascii() or not text.isprintable() or " " in text or not text:
         raise ValueError("printable ASCII without spaces, such as the output of openssl rand -hex 32")
     return Secret(text)
