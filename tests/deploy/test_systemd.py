@@ -1,6 +1,7 @@
 """The systemd unit: parsed by systemd itself where it is installed, and read as a file everywhere."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import signal
 import sys
 from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,10 @@ from tests.attacks.hostile_broker import HostileBroker
 from tests.deploy.commands import DEPLOY, ROOT, assert_is_known, installed
 from tests.in_process import run_command
 from tests.kit.commands import output_of
+from tests.kit.namespaces import FIRST_PROCESS, needs_namespaces
+from tests.proxy.running import page
+from tsproxy.config.values import bind_address
+from tsproxy.model.addresses import Address
 
 UNIT = DEPLOY / "tsproxy.service"
 
@@ -92,6 +98,29 @@ def members_of(group: str) -> set[str]:
     return set().union(*(members_of(name) for name in names if not name.startswith("#")))
 
 
+@contextlib.asynccontextmanager
+async def started_by(words: Sequence[object], folder: Path) -> AsyncIterator[Address]:
+    """A proxy that is the one child of the command `words`; yields the address of its admin port."""
+    file = folder / "tsproxy.yaml"
+    async with HostileBroker(1, honest=10**9, honesty=1.0) as broker:
+        file.write_text(
+            f"upstream: {{ bootstrap_servers: ['127.0.0.1:{broker.port}'] }}\n"
+            "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }]\n"
+            f"admin: {{ bind: '127.0.0.1:0' }}\ndecisions: {{ directory: {folder / 'decisions'} }}\n"
+        )
+        run = (installed("tsproxy"), "run", "--config", file, "--log-format=json")
+        proxy = await asyncio.create_subprocess_exec(*words, *run, stderr=asyncio.subprocess.PIPE)
+        assert proxy.stderr
+        while b'"proxy_started"' not in (line := await proxy.stderr.readline()):
+            assert line
+        try:
+            yield bind_address(json.loads(line)["admin"])
+        finally:
+            [pid] = output_of("pgrep", "--parent", proxy.pid).split()
+            os.kill(int(pid), signal.SIGTERM)
+            await proxy.communicate()
+
+
 @needs_systemd
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace: apt-get install strace")
 async def test_the_unit_allows_every_system_call_that_a_proxy_makes(tmp_path: Path):
@@ -102,24 +131,28 @@ async def test_the_unit_allows_every_system_call_that_a_proxy_makes(tmp_path: Pa
         allowed = allowed - named if words.startswith("~") else allowed | named
     if SERVICE["ProtectClock"] != ["no"]:
         allowed -= members_of("@clock")
-    calls, file = tmp_path / "calls", tmp_path / "tsproxy.yaml"
-    async with HostileBroker(1, honest=10**9, honesty=1.0) as broker:
-        file.write_text(
-            f"upstream: {{ bootstrap_servers: ['127.0.0.1:{broker.port}'] }}\n"
-            "listeners: [{ bind: '127.0.0.1:0', brokers: { ports_from: 0 } }]\n"
-            f"admin: {{ bind: '127.0.0.1:0' }}\ndecisions: {{ directory: {tmp_path / 'decisions'} }}\n"
-        )
-        others = "trace=!" + ",".join(f"?{call}" for call in sorted(allowed))
-        strace = ("strace", "-f", "--seccomp-bpf", "-o", calls, "-e", others, "-e", "signal=none")
-        run = (installed("tsproxy"), "run", "--config", file, "--log-format=json")
-        proxy = await asyncio.create_subprocess_exec(*strace, *run, stderr=asyncio.subprocess.PIPE)
-        assert proxy.stderr
-        while b'"proxy_started"' not in (line := await proxy.stderr.readline()):
-            assert line
-        [pid] = output_of("pgrep", "--parent", proxy.pid).split()
-        os.kill(int(pid), signal.SIGTERM)
-        await proxy.communicate()
+    calls = tmp_path / "calls"
+    others = "trace=!" + ",".join(f"?{call}" for call in sorted(allowed))
+    strace = ("strace", "-f", "--seccomp-bpf", "-o", calls, "-e", others, "-e", "signal=none")
+    async with started_by(strace, tmp_path):
+        pass
     assert set(re.findall(r"^\d+ +(\w+)\(", calls.read_text(), re.M)) == set()
+
+
+@needs_namespaces
+async def test_a_proxy_that_sees_as_much_of_proc_as_the_unit_lets_it_knows_its_memory(tmp_path: Path):
+    """Without /proc/stat no metric `process_*` is there."""
+    options = [
+        f"hidepid={SERVICE['ProtectProc'][0]}",
+        *(f"subset={of}" for of in SERVICE.get("ProcSubset", [])),
+    ]
+    script = f'mount -t proc -o {",".join(options)} proc /proc && exec "$@"'
+    async with started_by((*FIRST_PROCESS, "sh", "-c", script, "sh"), tmp_path) as admin:
+        _, metrics = await page(admin, "/metrics")
+        _, ready = await page(admin, "/readyz?verbose")
+    assert re.search(r"^process_resident_memory_bytes \d", metrics, re.M)
+    assert re.search(r"^tsproxy_memory_used_ratio 0\.\d*[1-9]", metrics, re.M)
+    assert "limits.memory" not in ready
 
 
 @needs_systemd
@@ -156,6 +189,11 @@ def test_a_wrong_configuration_is_not_tried_again():
     """Exit code 2 is usage or configuration."""
     assert SERVICE["Restart"] == ["on-failure"]
     assert SERVICE["RestartPreventExitStatus"] == ["2"]
+
+
+def test_the_unit_hides_no_file_that_the_metrics_need():
+    """`pid` hides /proc/stat."""
+    assert SERVICE.get("ProcSubset", ["all"]) == ["all"]
 
 
 def test_there_is_time_to_drain():
