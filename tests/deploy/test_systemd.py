@@ -196,6 +196,11 @@ def test_the_unit_hides_no_file_that_the_metrics_need():
     assert SERVICE.get("ProcSubset", ["all"]) == ["all"]
 
 
+def test_a_worker_that_the_kernel_kills_for_memory_does_not_end_the_unit():
+    """systemd stops the whole unit by default. The supervisor replaces a worker."""
+    assert SERVICE["OOMPolicy"] == ["continue"]
+
+
 def test_there_is_time_to_drain():
     (stop,) = SERVICE["TimeoutStopSec"]
     assert int(stop.removesuffix("s")) > 30
