@@ -201,6 +201,11 @@ def test_a_worker_that_the_kernel_kills_for_memory_does_not_end_the_unit():
     assert SERVICE["OOMPolicy"] == ["continue"]
 
 
+def test_the_unit_waits_for_the_network_and_for_the_clock_that_records_are_judged_by():
+    unit = read_unit(UNIT)["Unit"]
+    assert unit["Wants"] == unit["After"] == ["network-online.target time-sync.target"]
+
+
 def test_there_is_time_to_drain():
     (stop,) = SERVICE["TimeoutStopSec"]
     assert int(stop.removesuffix("s")) > 30
