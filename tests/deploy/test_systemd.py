@@ -180,6 +180,14 @@ def test_a_key_can_be_given_to_the_units_group_for_good():
     assert SERVICE["CapabilityBoundingSet"] == [""]
 
 
+def test_the_documents_run_nothing_that_opens_the_state_to_others():
+    """systemd sets the mode of the folder at each start, also of a passing unit, and 0755 by default."""
+    page = (ROOT / "docs/guide/operations.md").read_text().replace("\\\n", "")
+    [run] = re.findall("^systemd-run .*", page, re.M)
+    for key in ("StateDirectory", "StateDirectoryMode", "EnvironmentFile"):
+        assert f"--property={key}={SERVICE[key][0]} " in run
+
+
 def test_the_configuration_keeps_its_state_where_the_unit_lets_it_write():
     assert "directory: /var/lib/tsproxy/" in (DEPLOY / "tsproxy.yaml").read_text()
     assert SERVICE["ProtectSystem"] == ["strict"]
