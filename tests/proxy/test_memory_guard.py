@@ -1,8 +1,11 @@
 """`limits.memory`: what is read of the system, what is decided, and who is closed."""
 
+import os
+import resource
 from dataclasses import replace
 
 import pytest
+import structlog
 from prometheus_client import Gauge
 
 from tests.proxy.proxy_listeners import config_of
@@ -15,13 +18,11 @@ from tsproxy.proxy.limits.overload import Decision, Overload
 from tsproxy.proxy.limits.process import ProcessLimits
 
 MIB = 1 << 20
-MACHINE = {"proc/meminfo": "MemTotal:       2048 kB\nMemFree: 12 kB\n"}
+MACHINE_BYTES = 2 * MIB
 GRANTED = {
-    "no such files": ({}, None),
-    "the machine": (MACHINE, 2 * MIB),
+    "no such files": ({}, MACHINE_BYTES),
     "v2, a group above has less": (
-        MACHINE
-        | {
+        {
             "proc/self/cgroup": "0::/kube/pod\n",
             "sys/fs/cgroup/kube/pod/memory.max": "1048576\n",
             "sys/fs/cgroup/kube/memory.max": "524288\n",
@@ -29,35 +30,57 @@ GRANTED = {
         MIB // 2,
     ),
     "v2, no limit": (
-        MACHINE | {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"},
-        2 * MIB,
+        {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"},
+        MACHINE_BYTES,
     ),
     "v1, where the container sees its own group as the highest": (
-        MACHINE
-        | {
+        {
             "proc/self/cgroup": "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n",
             "sys/fs/cgroup/memory/memory.limit_in_bytes": "1048576\n",
         },
         MIB,
     ),
     "v1, no limit": (
-        MACHINE
-        | {
+        {
             "proc/self/cgroup": "4:memory:/\n",
             "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
         },
-        2 * MIB,
+        MACHINE_BYTES,
     ),
 }
 
 
 @pytest.mark.parametrize("files", GRANTED)
-def test_the_least_limit_holds(files, tmp_path):
+def test_the_least_limit_holds(files, tmp_path, monkeypatch):
     texts, granted = GRANTED[files]
+    monkeypatch.setattr(os, "sysconf", lambda name: MACHINE_BYTES // resource.getpagesize())
     for name, text in texts.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert memory_use.granted_bytes(tmp_path) == granted
+
+
+def test_the_machines_memory_is_known_without_any_file(tmp_path):
+    """A unit of systemd with `ProcSubset=pid` has no /proc/meminfo."""
+    assert memory_use.granted_bytes(tmp_path) > 64 * MIB
+
+
+BLIND = {
+    "granted_bytes": "limits.memory limits nothing: the machine does not say how much memory it has "
+    "(set limits.memory)",
+    "used_bytes": "limits.memory limits nothing: /proc/self/statm cannot be read (mount /proc)",
+}
+
+
+@pytest.mark.parametrize("unknown", BLIND)
+def test_a_proxy_that_cannot_limit_its_memory_says_so(unknown, monkeypatch):
+    monkeypatch.setattr(memory_use, unknown, lambda: None)
+    with structlog.testing.capture_logs() as events:
+        guard = MemoryGuard(
+            config_of(["192.0.2.1:9"]), ProcessLimits(LIMITS, Clock()), lambda: 0, gauge(), gauge()
+        )
+    assert [event["event"] for event in events] == ["memory_not_limited"]
+    assert guard.warnings() == [BLIND[unknown]]
 
 
 SERVES, FULL, PAUSED = Decision(), Decision(1), Decision(2, reads=False)

@@ -1,12 +1,17 @@
 """The timer around `Overload`: reads the memory of the process, and performs the decisions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from prometheus_client import Gauge
 
 from tsproxy.config.settings import Config
-from tsproxy.log_events.catalogue import CONNECTION_MONITOR_CRASHED, MEMORY_FREED, MEMORY_NEARLY_FULL
+from tsproxy.log_events.catalogue import (
+    CONNECTION_MONITOR_CRASHED,
+    MEMORY_FREED,
+    MEMORY_NEARLY_FULL,
+    MEMORY_NOT_LIMITED,
+)
 from tsproxy.proxy.limits import memory_use
 from tsproxy.proxy.limits.overload import Decision, Overload
 from tsproxy.proxy.limits.process import ProcessLimits
@@ -23,6 +28,8 @@ STEP_BYTES: Final = 4 << 20
 _CALM_READINGS: Final = 120
 """The log says that memory is free again after so many readings below all marks."""
 _STEPS: Final = ("", "no more clients are accepted", "clients are not read", "connections are closed")
+_UNREADABLE: Final = {"error": "/proc/self/statm cannot be read", "advice": "mount /proc"}
+_UNKNOWN: Final = {"error": "the machine does not say how much memory it has", "advice": "set limits.memory"}
 _IN_VAIN: Final = "closing connections did not help: clients are served, and new ones rejected"
 
 
@@ -43,7 +50,7 @@ class MemoryGuard:
         self._seen_bytes = 0
         self._used_ratio = used_ratio
         self._mark = mark
-        self._own_bytes = memory_use.used_bytes() or 0
+        self._own_bytes = memory_use.used_bytes()
         self._decision = Decision()
         self._logged: tuple[int, bool] = 0, False
         self._calm = 0
@@ -54,11 +61,22 @@ class MemoryGuard:
         limit_bytes = config.connection_limits.share(config.workers).memory
         if not limit_bytes:
             limit_bytes = int(GRANTED_PART * (memory_use.granted_bytes() or 0)) // config.workers
-        self._overload = Overload(limit_bytes, self._own_bytes)
+        self._overload = Overload(limit_bytes, self._own_bytes or 0)
+        if blind := self._blind:
+            MEMORY_NOT_LIMITED(**blind)
+
+    @property
+    def _blind(self) -> Mapping[str, str] | None:
+        """Why no reading can be compared with a limit, and what to do."""
+        if self._own_bytes is None:
+            return _UNREADABLE
+        return None if self._overload.limit_bytes else _UNKNOWN
 
     def warnings(self) -> list[str]:
+        if blind := self._blind:
+            return [f"limits.memory limits nothing: {blind['error']} ({blind['advice']})"]
         limit = self._overload.limit_bytes
-        if limit and not self._overload.has_room:
+        if not self._overload.has_room:
             return [f"limits.memory: {limit:,} bytes for a process leave no room, and limit nothing"]
         return [f"limits.memory: {_step(self._decision)}"] if self._decision.mark else []
 

@@ -2,24 +2,26 @@
 
 Sources: Linux, Documentation/admin-guide/cgroup-v2.rst (`memory.max`), cgroup-v1/memory.rst
 (`memory.limit_in_bytes`), filesystems/proc.rst (`statm`, in pages). Other systems have none of these files.
+The machine's memory comes from sysconf: a container, or a unit of systemd with ProcSubset=pid, may hide
+/proc/meminfo.
 """
 
 import ctypes
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 _ROOT: Final = Path("/")
-_KIB: Final = 1 << 10
 _STATM_BYTES: Final = 256
 _PAGE_BYTES: Final = resource.getpagesize()
 
 
 def granted_bytes(root: Path = _ROOT) -> int | None:
     """The limit of the process's cgroup, of a group above it, or the machine's memory: the least of them."""
-    return min(_limits(root), default=None)
+    return min([*_of_machine(), *_limits(root)], default=None)
 
 
 def used_bytes() -> int | None:
@@ -45,10 +47,13 @@ def give_back() -> None:
         trim(0)
 
 
+def _of_machine() -> Iterator[int]:
+    with suppress(OSError, ValueError):  # ValueError: a system without this name
+        if (pages := os.sysconf("SC_PHYS_PAGES")) > 0:
+            yield pages * _PAGE_BYTES
+
+
 def _limits(root: Path) -> Iterator[int]:
-    for line in _lines(root / "proc/meminfo"):
-        if line.startswith("MemTotal:"):
-            yield int(line.split()[1]) * _KIB
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, path = line.split(":", 2)
         if not controllers:  # v2
