@@ -194,9 +194,11 @@ def test_the_configuration_keeps_its_state_where_the_unit_lets_it_write():
 
 
 def test_a_wrong_configuration_is_not_tried_again():
-    """Exit code 2 is usage or configuration."""
+    """Exit code 2 is usage or configuration. Anything else is tried again for ever: a renewal may last."""
+    unit = read_unit(UNIT)["Unit"]
     assert SERVICE["Restart"] == ["on-failure"]
     assert SERVICE["RestartPreventExitStatus"] == ["2"]
+    assert (SERVICE["RestartSec"], unit["StartLimitIntervalSec"]) == (["2s"], ["0"])
 
 
 def test_the_unit_hides_no_file_that_the_metrics_need():

@@ -197,15 +197,44 @@ def test_check_tells_what_has_no_effect_and_takes_the_file(tmp_path):
     assert (told["ok"], [each["key"] for each in told["notices"]]) == (True, [key])
 
 
-@pytest.mark.parametrize("words", [["check"], ["run", "--admin", "off", "--config"]])
-def test_check_and_run_read_certificates_too(tmp_path, words):
+@pytest.mark.parametrize(("status", "words"), [(2, ["check"]), (1, ["run", "--admin", "off", "--config"])])
+def test_check_and_run_read_certificates_too(tmp_path, status, words):
     """In a process: its exit status is what `main` returns."""
     file = tmp_path / "tsproxy.yaml"
     file.write_text(FILE.format(certificate="absent.pem", key="absent.key"))
     ended = command(*words, file)
 
     problem = "listeners[0].tls.certificate: absent.pem cannot be read: No such file or directory"
-    assert (ended.returncode, ended.stderr) == (2, f"{file}:4: {problem}\n")
+    assert (ended.returncode, ended.stderr) == (status, f"{file}:4: {problem}\n")
+
+
+HALF_RENEWED = {
+    "the key is still the old one": "tls: {{ certificate: '{one.certificate}', key: '{two.key}' }}",
+    "the certificate is empty": "tls: {{ certificate: '{empty}', key: '{one.key}' }}",
+    "the list of revoked certificates is empty": (
+        "tls: {{ certificate: '{one.certificate}', key: '{one.key}', "
+        "client_ca: '{one.certificate}', client_crl: '{empty}' }}"
+    ),
+    "the token is empty": "{{ token_file: '{empty}' }}",
+}
+
+
+@pytest.mark.parametrize("files", HALF_RENEWED)
+def test_a_start_in_the_middle_of_a_renewal_is_no_mistake_of_the_configuration(files, certificates, tmp_path):
+    """systemd gives up at status 2. A mistake beside it is one all the same."""
+    file, empty = tmp_path / "tsproxy.yaml", tmp_path / "empty"
+    empty.write_text("")
+    named = HALF_RENEWED[files].format(
+        one=certificates.issue("renewed-one"), two=certificates.issue("renewed-two"), empty=empty
+    )
+    section = f"    {named}\n" if named.startswith("tls") else f"admin: {named}\n"
+    statuses = []
+    for more in ("", "log: { level: loud }\n"):
+        file.write_text(FILE.partition("    tls")[0].format() + section + more)
+        ended = command("run", "--set", f"decisions.directory={tmp_path}", "--config", file)
+        assert "Traceback" not in ended.stderr
+        statuses.append(ended.returncode)
+    assert statuses == [1, 2]
 
 
 @pytest.mark.parametrize("words", [[], ["run"], ["check"]])

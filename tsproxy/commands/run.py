@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Final
 
 from tsproxy.commands.options import add_proxy, proxy_document
-from tsproxy.config import load
+from tsproxy.config import ConfigError, load
 from tsproxy.config.source import Source
 from tsproxy.model.exits import FAILED, MISTAKEN, OK, flush_output
 
@@ -25,6 +25,9 @@ SIGTERM stops the proxy when running requests have finished (limits.drain_timeou
 once. With limits.drain_delay, clients are still accepted for that time; a second SIGTERM ends the delay, a
 third stops the proxy. SIGHUP, or a change of the file, reloads the configuration. The page "Configuration"
 says which keys need a restart.
+
+Status 1: it cannot run now, also if other files (certificates, secrets) are absent or do not fit; 2: wrong
+usage or configuration.
 """
 
 
@@ -44,7 +47,14 @@ def add(run: argparse.ArgumentParser) -> None:
 def _run_checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:
     if not options.config and not (options.upstream and options.listen):
         parser.error("needs --upstream and --listen, or --config")
-    return _run(parser, options)
+    try:
+        return _run(parser, options)
+    except ConfigError as error:
+        if not error.is_of_files:
+            raise
+        # A start between the two writes of a renewal: whoever starts the proxy again must not give up.
+        print(error, file=sys.stderr)
+        return FAILED
 
 
 def _run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> int:

@@ -8,11 +8,12 @@ from tsproxy.config.build import build
 from tsproxy.config.document import Document, Items, Node, Scalar, Section, as_key
 from tsproxy.config.keys import Key, SectionKeys, file_of
 from tsproxy.config.parsed import Parsed
-from tsproxy.config.problems import HIDDEN, ConfigError, Problem, shown
+from tsproxy.config.problems import HIDDEN, ConfigError, FileProblem, Problem, shown
 from tsproxy.config.removed import removed
 from tsproxy.config.settings import Config
 from tsproxy.config.synonyms import names_here
 from tsproxy.config.tree import KEYS, SECTIONS, TREE, join, paths_of, steps_of
+from tsproxy.config.values import UnusableSecretError
 from tsproxy.model.words import likely, unknown
 
 
@@ -177,10 +178,11 @@ class _Reader:
             written = HIDDEN if key.kind.is_secret else shown(node.text)
             advice = key.kind.advice(node.text) if written == repr(node.text) else None  # it repeats the text
             more = f"; {advice}" if advice else ""
-            return self._wrong(node, path, f"{written} is not allowed; must be {error}{more}")
+            kind = FileProblem if isinstance(error, UnusableSecretError) else Problem
+            return self._wrong(node, path, f"{written} is not allowed; must be {error}{more}", kind)
 
-    def _wrong(self, node: Node, path: str, text: str) -> None:
-        self.problems.append(Problem(node.place, path, text))
+    def _wrong(self, node: Node, path: str, text: str, kind: type[Problem] = Problem) -> None:
+        self.problems.append(kind(node.place, path, text))
 
 
 def _unknown_key(name: str, entry: Node, keys: SectionKeys, path: str, place: str) -> Problem:

@@ -29,6 +29,13 @@ class Problem:
         return ": ".join([*parts, self.text])
 
 
+class FileProblem(Problem):
+    """A problem with what another file holds, such as a certificate that does not fit its key. The file may
+    be well a moment later, when somebody has written the rest."""
+
+    __slots__ = ()
+
+
 def shown(text: str) -> str:
     """`text` in quotes, as an error may repeat it: without what stands before an @, since that may be a
     password, without words like tokens, and not too long."""
@@ -46,3 +53,8 @@ class ConfigError(Exception):
     def __init__(self, *problems: Problem) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = problems
+
+    @property
+    def is_of_files(self) -> bool:
+        """True if the configuration itself has no mistake."""
+        return all(isinstance(problem, FileProblem) for problem in self.problems)

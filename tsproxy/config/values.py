@@ -60,6 +60,10 @@ class SecretError(OSError):
     """The file of a secret cannot be read, or is empty. The text does not show its content."""
 
 
+class UnusableSecretError(ValueError):
+    """The text of a secret's file is not allowed, or there is none. The path itself may be right."""
+
+
 class SecretFile(Secret):
     """A secret in a file, which is read each time. So a new one is in use from the next login on."""
 
@@ -339,7 +343,8 @@ def secret(text: str) -> Secret:
 
 
 def secret_file(parse: Parser) -> Callable[[str], SecretFile]:
-    """A parser of the path of a file that can be read now, and whose text `parse` allows."""
+    """A parser of the path of a file that can be read now, and whose text `parse` allows; else it raises
+    UnusableSecretError."""
 
     def parse_file(text: str) -> SecretFile:
         file = SecretFile(text.strip())
@@ -347,9 +352,11 @@ def secret_file(parse: Parser) -> Callable[[str], SecretFile]:
             parse(file.reveal())
         except SecretError as error:
             why = str(error).removeprefix(f"the file {file.path} of a secret ")
-            raise ValueError(f"a file that holds the secret, and {why}") from None
+            raise UnusableSecretError(f"a file that holds the secret, and {why}") from None
         except ValueError as error:
-            raise ValueError(f"a file that holds the secret, and the secret must be {error}") from None
+            raise UnusableSecretError(
+                f"a file that holds the secret, and the secret must be {error}"
+            ) from None
         return file
 
     return parse_file

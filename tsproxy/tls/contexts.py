@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.problems import ConfigError, FileProblem, Problem
 from tsproxy.config.settings import ClientAuth, Config, ServerTls, TlsVersion, UpstreamTls
 from tsproxy.config.values import SecretError
 from tsproxy.tls.sessions import why_not
@@ -215,18 +215,18 @@ def _load_chain(context: ssl.SSLContext, tls: ServerTls | UpstreamTls, certifica
         context.load_cert_chain(certificate, key, password=passphrase)
     except _EncryptedKeyError:
         text = f"{key} is encrypted: give its passphrase as key_password, or a key without one"
-        raise ConfigError(Problem("", f"{place}.key", text)) from None
+        raise ConfigError(FileProblem("", f"{place}.key", text)) from None
     except SecretError as error:
-        raise ConfigError(Problem("", f"{place}.key_password_file", str(error))) from None
+        raise ConfigError(FileProblem("", f"{place}.key_password_file", str(error))) from None
     except (ssl.SSLError, ValueError) as error:  # ValueError: a passphrase longer than OpenSSL allows
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
             text = f"{key} is not the private key of the first certificate in {certificate}"
         elif is_encrypted:
             text = f"{key} cannot be decrypted with this passphrase"
-            raise ConfigError(Problem("", f"{place}.key_password", text)) from None
+            raise ConfigError(FileProblem("", f"{place}.key_password", text)) from None
         else:
             text = _pair_text(certificate, key)
-        raise ConfigError(Problem("", place, text)) from None
+        raise ConfigError(FileProblem("", place, text)) from None
 
 
 def _pair_text(certificate: Path, key: Path) -> str:
@@ -254,7 +254,7 @@ def _trust(context: ssl.SSLContext, ca: Path | None, place: str) -> None:
         trust(context, ca)
     except ssl.SSLError:
         text = f"{ca} must be a PEM file with at least one certificate of an authority"
-        raise ConfigError(Problem("", place, text)) from None
+        raise ConfigError(FileProblem("", place, text)) from None
 
 
 def _load_revocations(context: ssl.SSLContext, crl: Path, place: str) -> None:
@@ -267,7 +267,7 @@ def _load_revocations(context: ssl.SSLContext, crl: Path, place: str) -> None:
     now = context.cert_store_stats()
     if now["crl"] == before["crl"] or now["x509"] != before["x509"]:
         text = f"{crl} must be a PEM file with lists of revoked certificates (X509 CRL), and nothing else"
-        raise ConfigError(Problem("", place, text))
+        raise ConfigError(FileProblem("", place, text))
     context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
 
 
@@ -289,7 +289,7 @@ def _check_readable(file: Path, place: str) -> None:
         with file.open("rb"):
             pass
     except OSError as error:
-        raise ConfigError(Problem("", place, f"{file} cannot be read: {error.strerror}")) from None
+        raise ConfigError(FileProblem("", place, f"{file} cannot be read: {error.strerror}")) from None
 
 
 class _EncryptedKeyError(Exception):

@@ -23,7 +23,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry
 
 from tsproxy.clock import Clock
-from tsproxy.config.problems import ConfigError, Problem
+from tsproxy.config.problems import ConfigError, FileProblem, Problem
 from tsproxy.config.settings import Config, ServerTls, UpstreamTls
 from tsproxy.config.source import FileState, state_of
 from tsproxy.config.values import Secret, SecretError, SecretFile
@@ -152,7 +152,7 @@ class Credentials:
             return partial(self._use, sources, sources.copied(states), context)
         except OSError as error:
             text = f"its files cannot be read: {error.strerror}"
-            raise ConfigError(Problem("", sources.tls.place, text)) from None
+            raise ConfigError(FileProblem("", sources.tls.place, text)) from None
 
     def _use(self, sources: Sources, copy: Copy, context: ssl.SSLContext) -> None:
         self._context, self.copy = context, copy
