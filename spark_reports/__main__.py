@@ -1,8 +1,17 @@
-"""`python -m spark_reports` is the same as the command."""
+"""The command `spark_reports`, or `python -m spark_reports`. It heeds SIGTERM before it imports the rest."""
 
 import sys
+from collections.abc import Sequence
 
-from spark_reports.cli import main
+from tsproxy.model.exits import end_at_sigterm
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    end_at_sigterm()
+    from spark_reports.cli import main as command
+
+    return command(arguments)
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -11,6 +11,8 @@ import pytest
 
 from spark_reports.cli import GROUPS as OF_REPORTS
 from tests.in_process import run_command
+from tests.kit.commands import output_of
+from tests.kit.namespaces import FIRST_PROCESS, needs_namespaces
 from tsproxy.cli import GROUPS as OF_PROXY
 
 
@@ -100,6 +102,31 @@ def test_an_interrupt_ends_a_command_without_a_traceback(command):
             running.send_signal(signal.SIGINT)
             assert running.communicate(timeout=60) == ("", "")
     assert running.returncode == 130
+
+
+SLOW = """
+import runpy, sys, time
+
+class Disk:
+    def find_spec(name, path, target=None):
+        if name == "{program}.cli":
+            print("importing", flush=True)
+            time.sleep(60)
+
+sys.meta_path.insert(0, Disk)
+runpy.run_module("{program}", run_name="__main__")
+"""
+
+
+@needs_namespaces
+@pytest.mark.parametrize("program", ["tsproxy", "spark_reports"])
+def test_a_command_that_is_process_1_heeds_sigterm_while_it_is_imported(program):
+    """As the first process of a container, to which Linux delivers no signal without a handler."""
+    words = [*FIRST_PROCESS, sys.executable, "-c", SLOW.format(program=program)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout.readline() == "importing\n"
+        os.kill(int(output_of("pgrep", "--parent", running.pid)), signal.SIGTERM)
+        assert running.wait(timeout=30) == 143
 
 
 def test_an_interrupt_ends_a_command_of_the_reports_likewise(tmp_path):

@@ -1,6 +1,7 @@
-"""The exit codes of both commands, and output that cannot be written."""
+"""The exit codes of both commands, their end by SIGTERM, and output that cannot be written."""
 
 import os
+import signal
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -14,6 +15,15 @@ TRIPPED: Final = 3
 """A quality gate (`--fail-on`) failed, or the evidence of a report is incomplete."""
 INTERRUPTED: Final = 130
 """Ctrl-C ended a command, as shells say it."""
+
+
+def end_at_sigterm() -> None:
+    """Make SIGTERM end this process even if it is the first one of a container, until somebody handles it.
+
+    Linux drops what process 1 has no handler for, so a stop in the seconds of the imports would be lost.
+    """
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, lambda number, _: os._exit(128 + number))
 
 
 def print_any_sign() -> None:
