@@ -125,11 +125,29 @@ def test_a_glob_is_over_soon_whatever_the_name():
 
 MAY_FIT = [
     *((principal_pattern, text) for text in ("User:etl", "User:*", "*", "Us*", "?ser:etl", "[UG]*", "/etl/")),
-    *((topic_pattern, text) for text in ("orders-*", "[a-c]?.x_1", "__*", "/orders (eu|us)/")),
+    *(
+        (topic_pattern, text)
+        for text in ("orders-*", "[a-c]?.x_1", "__*", "[!a]x", "[!]]", "[]a]", "[]!_]", "/orders (eu|us)/")
+    ),
 ]
 FITS_NONE = [
     *((principal_pattern, text) for text in ("etl", "user:etl", "Users:*", "Group:*", "User")),
-    *((topic_pattern, text) for text in ("orders eu", "orders,clicks", "orders/eu", "/a(/")),
+    *(
+        (topic_pattern, text)
+        for text in (
+            "orders eu",
+            "orders,clicks",
+            "orders/eu",
+            "/a(/",
+            "[a",
+            "!a",
+            "a!",
+            "a]",
+            "[ ,]",
+            "[!]",
+            "a[z-a]",
+        )
+    ),
 ]
 
 

@@ -35,6 +35,14 @@ WRONG = {
         "upstream: { bootstrap_servers: [kafka:1] }\nlisteners:\n  - bind: 0.0.0.0:9192\n",
         r"tsproxy.yaml:3: listeners\[0\].advertised_host: is missing: bind is 0.0.0.0:9192",
     ),
+    "its other forms cannot be advertised either": (
+        "upstream: { bootstrap_servers: [kafka:1] }\nlisteners:\n  - bind: '[::0]:9192'\n",
+        r"listeners\[0\].advertised_host: is missing: bind is \[::0\]:9192, which no client can connect to",
+    ),
+    "nor in short": (
+        SMALLEST + "    advertised_host: '0'\n",
+        r"listeners\[0\].advertised_host: is 0, which no client can connect to; name the host",
+    ),
     "half a SASL section is rejected": (
         SMALLEST.replace("}", ", admin: { sasl: { mechanism: PLAIN } } }"),
         r"upstream.admin.sasl.password: is missing: PLAIN takes username and password",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tsproxy.model.addresses import counted_as, is_in
+from tsproxy.model.addresses import counted_as, is_any, is_in
 
 NETWORKS = (ip_network("10.0.0.0/8"), ip_network("2001:db8::/32"))
 
@@ -51,3 +51,18 @@ def test_all_addresses_that_a_host_may_choose_count_as_one(address, chosen):
 )
 def test_an_address_is_found_in_its_network_in_either_form(address, is_inside):
     assert is_in(address, NETWORKS) is is_inside
+
+
+ANY = ("0.0.0.0", "::", "0", "00.0.0.0", "0x0", "0.0", "::0", "0:0:0:0:0:0:0:0", "::ffff:0.0.0.0", "::%lo")
+
+
+@pytest.mark.parametrize("host", ANY)
+def test_the_address_of_no_machine_is_known_in_each_form(host):
+    assert is_any(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "::1", "0.0.0.1", "00x", "zero", "0.example", "::ffff:127.0.0.1"]
+)
+def test_no_other_host_is_taken_for_it(host):
+    assert not is_any(host)

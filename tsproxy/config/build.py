@@ -5,7 +5,7 @@ here. A section that already had a problem is not built, all other sections are.
 mistakes at once, but no mistake that only follows from another one.
 """
 
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from tsproxy.config.build_policy import build_policy
 from tsproxy.config.build_sasl import build_sasl
@@ -30,11 +30,9 @@ from tsproxy.config.settings import (
     Upstream,
     UpstreamTls,
 )
-from tsproxy.model.addresses import Address
+from tsproxy.model.addresses import Address, is_any
 
 Tls = TypeVar("Tls", bound=ServerTls)
-
-_ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104  # only recognized here, never bound
 
 
 def build(root: Parsed, problems: list[Problem]) -> Config | None:
@@ -83,8 +81,9 @@ def _listener(parsed: Parsed, problems: list[Problem]) -> Listener | None:
         return None
     bind: Address = parsed["bind"]
     advertised_host = parsed["advertised_host"] or bind.host
-    if advertised_host in _ANY_ADDRESS:
-        text = f"is missing: bind is {bind}, which no client can connect to; name the host that clients use"
+    if is_any(advertised_host):
+        given = f"is {advertised_host}" if parsed["advertised_host"] else f"is missing: bind is {bind}"
+        text = f"{given}, which no client can connect to; name the host that clients use"
         problems.append(parsed.problem(text, "advertised_host"))
     return make(
         Listener,

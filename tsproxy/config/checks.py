@@ -8,7 +8,7 @@ from tsproxy.config.parsed import Parsed
 from tsproxy.config.problems import Problem
 from tsproxy.config.settings import Listener
 from tsproxy.config.values import ports_text
-from tsproxy.model.addresses import Address, ip_or_none
+from tsproxy.model.addresses import Address, ip_or_none, is_any
 from tsproxy.model.policy import Policy, Rule, Waiver
 from tsproxy.model.words import noun
 
@@ -96,7 +96,7 @@ def _may_be_one_address(one: str, other: str) -> bool:
     addresses = [ip_or_none(one), ip_or_none(other)]
     if None not in addresses and len({address.version for address in addresses if address}) == 2:
         return False
-    return one == other or any(address is not None and address.is_unspecified for address in addresses)
+    return one == other or is_any(one) or is_any(other)
 
 
 def check_ports(listeners: Iterable[Listener], admin: Parsed | None, problems: list[Problem]) -> None:

@@ -10,6 +10,7 @@ installation without regular expressions does not need it.
 import re
 from dataclasses import dataclass, field
 from fnmatch import translate
+from string import ascii_letters, digits
 from typing import Any, Final, Self
 
 from tsproxy.model.policy import NamePattern
@@ -24,7 +25,9 @@ MAX_CHARACTERS: Final = 249
 cuts client ids at this length."""
 
 _WILD: Final = re.compile(r"[*?\[]")
-_TOPIC_GLOB: Final = re.compile(r"[a-zA-Z0-9._\-*?\[\]!]+")
+_PIECE: Final = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
+"""A piece of a glob as `fnmatch` reads it: a class, or one character."""
+_OF_TOPICS: Final = f"{ascii_letters}{digits}._-"
 _PRINCIPAL: Final = "User:"
 _REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\[\^|\$$|\||\\[bBdDsSwW.-]")
 """The signs of a regular expression. `\\,` is not a sign, since distinguished names contain it (RFC 2253).
@@ -91,11 +94,16 @@ def name_pattern(text: str) -> NamePattern:
 def topic_pattern(text: str) -> NamePattern:
     """A pattern for topics. A glob that fits no possible topic name is a mistake."""
     pattern = name_pattern(text)
-    if pattern.most_characters is None and not _TOPIC_GLOB.fullmatch(text):
+    if pattern.most_characters is None and not all(_fits_any(it, _OF_TOPICS) for it in _PIECE.findall(text)):
         raise ValueError(
             "of letters, digits, dots, dashes and underscores, as topics are called, and * ? [ ]"
         )
     return pattern
+
+
+def _fits_any(piece: str, characters: str) -> bool:
+    regex = re.compile(translate(piece))
+    return any(regex.fullmatch(character) for character in characters)
 
 
 def principal_pattern(text: str) -> NamePattern:

@@ -202,7 +202,8 @@ def url(text: str) -> str:
         path = parts._replace(netloc="").geturl()
     except ValueError:
         raise ValueError(allowed) from None
-    if not parts.hostname or parts.scheme not in schemes or not _VISIBLE.fullmatch(path):
+    is_visible = _VISIBLE.fullmatch(path) and text.strip().isprintable() and " " not in parts.netloc
+    if not parts.hostname or parts.scheme not in schemes or not is_visible:
         raise ValueError(allowed)
     if parts.username is not None or parts.password is not None:
         raise ValueError(f"{allowed}, without a user name or password in it")
@@ -296,7 +297,7 @@ def _quantity_text(number: int, units: dict[str, int]) -> str:
 
 
 def path(text: str) -> Path:
-    if not text.strip() or "\0" in text:
+    if not text.strip() or _CONTROL.search(text):
         raise ValueError("the path of a file or folder")
     return Path(text)
 
@@ -330,6 +331,16 @@ def help_text(text: str) -> str:
 
 
 words: Final = _unchanged(str.strip, "a text that is not empty")
+
+
+def line(text: str) -> str:
+    """A text for another program's functions, of which some end it at a NUL, and some raise."""
+    text = _without_ends(text)
+    if not text.strip() or _CONTROL.search(text):
+        raise ValueError("one line of text that is not empty, without control characters")
+    return text
+
+
 topic_name: Final = _unchanged(
     is_topic_name, "1 to 249 letters, digits, dots, dashes or underscores, as topics are called"
 )

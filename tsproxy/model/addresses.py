@@ -6,6 +6,7 @@ Sources: RFC 4291 (2.5.1: a host chooses the last 64 bits itself; 2.5.5.2: IPv4-
 (a site gets at least a /64), RFC 6052 (2.1: the well-known prefix of IPv4 behind a translator).
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -16,6 +17,8 @@ Network = IPv4Network | IPv6Network
 _NETWORK_BITS: Final = 64
 """The bits of an IPv6 address that distinguish networks. A host has all addresses that begin with the same
 bits."""
+_ZEROS: Final = re.compile(r"(0+|0[xX]0+)(\.(0+|0[xX]0+)){0,3}")
+"""The forms of 0.0.0.0 that `inet_aton` reads, too."""
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
 
 
@@ -37,6 +40,12 @@ def ip_or_none(text: str) -> IPv4Address | IPv6Address | None:
         return ip_address(text)
     except ValueError:
         return None
+
+
+def is_any(host: str) -> bool:
+    """True for the address of no machine, `0.0.0.0` or `::`, in each form that systems read (`0`, `::0`)."""
+    address = canonical(host)
+    return bool(_ZEROS.fullmatch(host)) if address is None else address.is_unspecified
 
 
 def canonical(text: str) -> IPv4Address | IPv6Address | None:

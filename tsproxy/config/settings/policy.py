@@ -12,9 +12,9 @@ from tsproxy.config.kinds import (
     HELP,
     INSTANT,
     NAME,
+    NOTE,
     PATTERN,
     PRINCIPAL_PATTERN,
-    TEXT,
     TOLERANCE,
     TOPIC_PATTERN,
     YES_OR_NO,
@@ -170,8 +170,8 @@ WAIVER: Final = keys_for(
         "name": live(NAME, "Names the waiver in the decision log."),
         "match": section(Match, _match()),
         "until_ms": live(INSTANT, "When the waiver ends."),
-        "owner": live(TEXT, "Who is responsible for it."),
-        "reason": live(TEXT, "Why it is needed."),
+        "owner": live(NOTE, "Who is responsible for it."),
+        "reason": live(NOTE, "Why it is needed."),
     },
 )
 

@@ -8,7 +8,7 @@ gets brokers with exactly the addresses that it advertises itself.
 from collections.abc import Mapping, Sequence
 
 from tsproxy.config.settings import BrokerHosts, Listener
-from tsproxy.model.addresses import Address, ip_or_none
+from tsproxy.model.addresses import Address, ip_or_none, is_any
 
 
 def own_listener(address: Address, listeners: Sequence[Listener]) -> str | None:
@@ -32,9 +32,7 @@ def listener_at(brokers: Mapping[int, Address], listeners: Sequence[Listener]) -
 
 def _is_at(host: str, listener: Listener) -> bool:
     bind = listener.bind.host
-    return host in (bind, listener.advertised_host) or (
-        _is_local(host) and (_is_local(bind) or _is_any(bind))
-    )
+    return host in (bind, listener.advertised_host) or (_is_local(host) and (_is_local(bind) or is_any(bind)))
 
 
 def _serves(listener: Listener, node_id: int, address: Address) -> bool:
@@ -47,8 +45,3 @@ def _serves(listener: Listener, node_id: int, address: Address) -> bool:
 def _is_local(host: str) -> bool:
     address = ip_or_none(host)
     return host == "localhost" if address is None else address.is_loopback
-
-
-def _is_any(host: str) -> bool:
-    address = ip_or_none(host)
-    return address is not None and address.is_unspecified
