@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tsproxy.config.patterns import MAX_CHARACTERS, name_pattern, principal_pattern, topic_pattern
+from tsproxy.model.principals import MAX_SUBJECT
 
 ONCE_REJECTED = [
     *("(a+)+", "(a|aa)+", "(.*,)*x", "(a?){30}", "((ab?)*c)*", "([a-z]+-?)+", "(?:(?P<n>a)|b){2,}"),
@@ -117,6 +118,14 @@ def test_a_name_longer_than_topics_names_fits_no_regular_expression_but_globs():
     names = ["a" * MAX_CHARACTERS, "a" * (MAX_CHARACTERS + 1)]
     assert [parsed("a*").fits(name) for name in names] == [True, False]
     assert [name_pattern("a*").fits(name) for name in names] == [True, True]
+
+
+@pytest.mark.parametrize("characters", [30, 249, 250, 900, MAX_SUBJECT])
+def test_globs_and_regular_expressions_fit_the_same_principals_up_to_the_longest_subject(characters):
+    principal = f"User:CN={'x' * (characters - 18)},O=partners,C=DE"[: len("User:") + characters]
+    for glob, regex in (("User:CN=*,O=*", "/User:CN=.*,O=.*/"), ("User:*", "/User:.*/")):
+        fits = [principal_pattern(text).fits(principal) for text in (glob, regex)]
+        assert fits == [True, True]
 
 
 def test_a_glob_is_over_soon_whatever_the_name():

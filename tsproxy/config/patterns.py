@@ -14,6 +14,7 @@ from string import ascii_letters, digits
 from typing import Any, Final, Self
 
 from tsproxy.model.policy import NamePattern
+from tsproxy.model.principals import MAX_SUBJECT
 
 ENGINE_MISSING: Final = (
     "a name or a glob, since regular expressions need the package google-re2 (pip install google-re2); "
@@ -21,14 +22,17 @@ ENGINE_MISSING: Final = (
 )
 
 MAX_CHARACTERS: Final = 249
-"""The longest name that fits a regular expression. Kafka allows no longer topic names, and the decision log
-cuts client ids at this length."""
+"""The longest topic, client id or library that fits a regular expression. Kafka allows no longer topic names,
+and rules see no more of the others."""
 
 _WILD: Final = re.compile(r"[*?\[]")
 _PIECE: Final = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
 """A piece of a glob as `fnmatch` reads it: a class, or one character."""
 _OF_TOPICS: Final = f"{ascii_letters}{digits}._-"
 _PRINCIPAL: Final = "User:"
+MAX_PRINCIPAL: Final = len(_PRINCIPAL) + MAX_SUBJECT
+"""The longest principal that fits a regular expression: a strict rule must hold for every certificate. Globs
+need no bound."""
 _REGEX_SIGN: Final = re.compile(r"(?<![0-9])\.[*+]|^\^|\[\^|\$$|\||\\[bBdDsSwW.-]")
 """The signs of a regular expression. `\\,` is not a sign, since distinguished names contain it (RFC 2253).
 `2.*` is not a sign either, since versions contain it."""
@@ -77,11 +81,12 @@ class LinearRegex:
         return match
 
 
-def name_pattern(text: str) -> NamePattern:
-    """A glob, or a regular expression between slashes that must fit the whole name."""
+def name_pattern(text: str, most_characters: int = MAX_CHARACTERS) -> NamePattern:
+    """A glob, or a regular expression between slashes that must fit the whole name. `most_characters` are
+    those of a name that an expression may fit."""
     if len(text) > 1 and text.startswith("/") and text.endswith("/"):
         try:
-            return NamePattern(text, LinearRegex.of(text[1:-1]), MAX_CHARACTERS)
+            return NamePattern(text, LinearRegex.of(text[1:-1]), most_characters)
         except EngineMissingError:
             raise ValueError(ENGINE_MISSING) from None
         except ValueError as error:
@@ -108,7 +113,7 @@ def _fits_any(piece: str, characters: str) -> bool:
 
 def principal_pattern(text: str) -> NamePattern:
     """A pattern for principals. They all begin with `User:`."""
-    pattern = name_pattern(text)
+    pattern = name_pattern(text, MAX_PRINCIPAL)
     plain, *wild = _WILD.split(text, maxsplit=1)
     can_fit = plain.startswith(_PRINCIPAL) or (bool(wild) and _PRINCIPAL.startswith(plain))
     if pattern.most_characters is None and not can_fit:

@@ -125,7 +125,7 @@ class NamePattern:
     def steps(self) -> int:
         """The most steps that one try takes. A step is about a fifth of a microsecond."""
         if self.most_characters is not None:
-            return 25
+            return -(-self.most_characters // 10)
         return 7 if _WILD.search(self.text) else 1
 
     def fits(self, name: str | None) -> bool:
