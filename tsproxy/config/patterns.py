@@ -28,7 +28,7 @@ and rules see no more of the others."""
 _WILD: Final = re.compile(r"[*?\[]")
 _PIECE: Final = re.compile(r"\[!?+\]?+[^\]]*+\]|.", re.DOTALL)
 """A piece of a glob as `fnmatch` reads it: a class, or one character."""
-_OF_TOPICS: Final = f"{ascii_letters}{digits}._-"
+_OF_TOPICS: Final = frozenset(f"{ascii_letters}{digits}._-")
 _PRINCIPAL: Final = "User:"
 MAX_PRINCIPAL: Final = len(_PRINCIPAL) + MAX_SUBJECT
 """The longest principal that fits a regular expression: a strict rule must hold for every certificate. Globs
@@ -99,16 +99,17 @@ def name_pattern(text: str, most_characters: int = MAX_CHARACTERS) -> NamePatter
 def topic_pattern(text: str) -> NamePattern:
     """A pattern for topics. A glob that fits no possible topic name is a mistake."""
     pattern = name_pattern(text)
-    if pattern.most_characters is None and not all(_fits_any(it, _OF_TOPICS) for it in _PIECE.findall(text)):
+    if pattern.most_characters is None and not all(map(_fits_in_topic, _PIECE.findall(text))):
         raise ValueError(
             "of letters, digits, dots, dashes and underscores, as topics are called, and * ? [ ]"
         )
     return pattern
 
 
-def _fits_any(piece: str, characters: str) -> bool:
-    regex = re.compile(translate(piece))
-    return any(regex.fullmatch(character) for character in characters)
+def _fits_in_topic(piece: str) -> bool:
+    if len(piece) == 1:
+        return piece in _OF_TOPICS or piece in "*?"
+    return any(map(re.compile(translate(piece)).fullmatch, _OF_TOPICS))
 
 
 def principal_pattern(text: str) -> NamePattern:
