@@ -146,9 +146,9 @@ class Topics:
         """A few topics whose descriptions show all values of a broker that matter. The topics in `read` have
         just been read, and are preferred: another one may be gone. One that may not be read shows nothing.
         """
-        names = chain((topic for topic in read if topic in self), self._overrides)
-        may_be_read = (topic for topic in names if topic not in self.unreadable or topic in self._read)
-        return examples((topic, self._overrides[topic]) for topic in may_be_read)
+        denied = self.unreadable.keys() - self._read
+        first = [(topic, self._overrides[topic]) for topic in read if topic in self]
+        return examples(pair for pair in chain(first, self._overrides.items()) if pair[0] not in denied)
 
     def used(self, topic: str, now_ms: int) -> None:
         if topic in self._overrides:
