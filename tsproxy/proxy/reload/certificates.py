@@ -193,7 +193,7 @@ class Credentials:
         self._tried = states
         try:
             commit = await asyncio.to_thread(self.prepare, sources)
-        except Exception:
+        except Exception:  # also a mistake of ours is about files that a reload may have put out of use
             if sources is self._sources:
                 raise
             return False
