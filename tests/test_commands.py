@@ -105,13 +105,13 @@ def test_an_interrupt_ends_a_command_without_a_traceback(command):
 
 
 SLOW = """
-import runpy, sys, time
+import runpy, signal, sys
 
 class Disk:
     def find_spec(name, path, target=None):
         if name == "{program}.cli":
             print("importing", flush=True)
-            time.sleep(60)
+            signal.pause()
 
 sys.meta_path.insert(0, Disk)
 runpy.run_module("{program}", run_name="__main__")

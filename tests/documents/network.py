@@ -2,12 +2,12 @@
 
 import fcntl
 import os
-import shutil
 import socket
 import struct
-import subprocess
 import sys
 from collections.abc import Sequence
+
+from tests.kit.namespaces import is_allowed
 
 _VARIABLE = "TSPROXY_OWN_NETWORK"
 _UNSHARE = ("unshare", "--user", "--map-root-user", "--net", "--mount")
@@ -21,15 +21,9 @@ def enter(module: str, arguments: Sequence[str]) -> None:
     """
     if os.environ.pop(_VARIABLE, None) is not None:
         _switch_on_loopback()
-    elif _is_allowed():
+    elif is_allowed(_UNSHARE):
         os.environ[_VARIABLE] = "1"
         os.execvp(_UNSHARE[0], [*_UNSHARE, sys.executable, "-m", module, *arguments])
-
-
-def _is_allowed() -> bool:
-    if shutil.which(_UNSHARE[0]) is None:
-        return False
-    return subprocess.run([*_UNSHARE, "true"], capture_output=True, check=False).returncode == 0
 
 
 def _switch_on_loopback() -> None:

@@ -1,7 +1,8 @@
-"""A namespace of Linux for one command, which is its first process."""
+"""Namespaces of Linux: a command that is the first process, or has a network of its own."""
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
@@ -12,10 +13,14 @@ FIRST_PROCESS: Final = (
 """The words before a command that is process 1, sees only its own processes, and may mount."""
 
 
-def _is_allowed() -> bool:
-    if shutil.which(FIRST_PROCESS[0]) is None:
+def is_allowed(unshare: Sequence[str]) -> bool:
+    """Whether the system lets this user run a command after these words."""
+    if shutil.which(unshare[0]) is None:
         return False
-    return subprocess.run([*FIRST_PROCESS, "true"], capture_output=True, check=False).returncode == 0
+    return subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode == 0
 
 
-needs_namespaces = pytest.mark.skipif(not _is_allowed(), reason="the system allows no namespaces (unshare)")
+needs_namespaces = pytest.mark.skipif(
+    not is_allowed(FIRST_PROCESS),
+    reason="needs unshare (util-linux), and a system that lets its user make namespaces; as root it runs",
+)
